@@ -9,7 +9,7 @@ export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build roost and roost-starter, and the q* links, into bin/
@@ -47,6 +47,11 @@ bench: build ## measure latency, throughput, memory, an execute node, checkpoint
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
+
+.PHONY: bench-peers
+bench-peers: build ## measure HTCondor, Slurm and Grid Engine beside Roost: installs them into a chroot (Debian, as root); FLAGS=-quick to try
+	@bench/peers/install.sh
+	$(GO) run -trimpath ./bench/peers $(FLAGS)
 
 .PHONY: clients
 clients: build ## run Snakemake on a pool, in each of the ways in which it drives PBS, and Open MPI (Debian: installs them)

@@ -40,7 +40,7 @@ fresh() {
 
 scripts_parse() {
 	local f
-	for f in scripts/*.sh scripts/vm/{debs.sh,run,go} .ci/run; do bash -n "$f" || return 1; done
+	for f in scripts/*.sh scripts/vm/{debs.sh,run,go} bench/peers/install.sh bench/peers/conf/*.sh .ci/run; do bash -n "$f" || return 1; done
 }
 
 check "gofmt" formatted

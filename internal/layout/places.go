@@ -98,6 +98,7 @@ func places() []place {
 		{"internal/e2e", false},
 		{"bench/gauge", false},
 		{"bench", false},
+		{"bench/peers", false},
 	}
 }
 
@@ -126,7 +127,7 @@ func libraries() map[string][]string {
 		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
 		"golang.org/x/term":                        {"internal/cli"},
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
-		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench"},
+		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/login", "internal/authority", "internal/authority/member"},
 		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
@@ -138,7 +139,7 @@ func libraries() map[string][]string {
 		"github.com/godbus/dbus/v5":                {"startd/idle"},
 		"gonum.org/v1/plot":                        {"internal/plot"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
 	}
 }
 

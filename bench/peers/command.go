@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// environment of every command, and therefore of jobs that take theirs along.
+func (a *agent) environment() []string {
+	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SGE_ROOT=" + sgeRoot, "SGE_CELL=default", "_CONDOR_TOOL_DEBUG=D_ERROR"}
+	if a.Root != "" {
+		return append(env, "HOME=/home/bench")
+	}
+	env[0] = "PATH=" + filepath.Dir(a.Roost) + ":/usr/sbin:/usr/bin:/sbin:/bin"
+	return append(env, "HOME=/root", "ROOST_DIR="+filepath.Join(a.Work, "pool"))
+}
+
+// command is one that the user runs; with root, the administrator.
+func (a *agent) command(ctx context.Context, root bool, argv ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = a.environment(), a.Work
+	cmd.Path, cmd.Err = look(cmd.Env[0], argv[0])
+	cmd.WaitDelay = time.Second // what it leaves in the background may keep its output open
+	if !root && a.uid != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.uid)}}
+	}
+	return cmd
+}
+
+// look finds a program in the PATH that it will have, and not in ours.
+func look(path, program string) (string, error) {
+	if strings.Contains(program, "/") {
+		return program, nil
+	}
+	for _, dir := range filepath.SplitList(strings.TrimPrefix(path, "PATH=")) {
+		if file := filepath.Join(dir, program); unix.Access(file, unix.X_OK) == nil {
+			return file, nil
+		}
+	}
+	return program, &exec.Error{Name: program, Err: exec.ErrNotFound}
+}
+
+// do runs a command of the user's to its end and returns what it printed.
+func (a *agent) do(ctx context.Context, argv ...string) (string, error) {
+	return finish(a.command(ctx, false, argv...))
+}
+
+// admin runs one of the administrator's.
+func (a *agent) admin(ctx context.Context, argv ...string) (string, error) {
+	return finish(a.command(ctx, true, argv...))
+}
+
+func finish(cmd *exec.Cmd) (string, error) {
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		err = nil
+	}
+	if err != nil {
+		said := strings.TrimSpace(errs.String() + " " + out.String())
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:min(len(cmd.Args), 4)], " "), err, said[max(0, len(said)-300):])
+	}
+	return out.String(), err
+}
+
+// daemon starts a program of the administrator's that puts itself into the background, or goes on beside us; what it says is in a file of that name.
+func (a *agent) daemon(name string, argv ...string) (*exec.Cmd, error) {
+	log, err := os.OpenFile(filepath.Join(a.Work, name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := a.command(context.Background(), true, argv...)
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd, cmd.Start()
+}
+
+// until asks every so often until the answer is yes.
+func until(ctx context.Context, every time.Duration, what string, done func() bool) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !done() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w", what, ctx.Err())
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// prepare makes the bench's directory, and in it what jobs run that say when they start.
+func (a *agent) prepare() error {
+	if err := os.MkdirAll(a.Work, 0o755); err != nil {
+		return err
+	}
+	if err := os.Chown(a.Work, a.uid, a.uid); err != nil {
+		return err
+	}
+	os.Remove(a.fifo())
+	if err := unix.Mkfifo(a.fifo(), 0o600); err != nil {
+		return err
+	}
+	if err := os.Chown(a.fifo(), a.uid, a.uid); err != nil {
+		return err
+	}
+	return a.write("stamp", "#!/bin/sh\necho started >"+a.fifo()+"\n", 0o755)
+}
+
+func (a *agent) fifo() string            { return filepath.Join(a.Work, "started") }
+func (a *agent) file(name string) string { return filepath.Join(a.Work, name) }
+
+// write makes a file in the bench's directory.
+func (a *agent) write(name, text string, mode os.FileMode) error {
+	return errors.Join(os.WriteFile(a.file(name), []byte(text), mode), os.Chmod(a.file(name), mode))
+}
+
+// empty waits until there are no jobs.
+func (a *agent) empty(ctx context.Context) error {
+	return until(ctx, 100*time.Millisecond, "the queue does not become empty", func() bool {
+		out, err := a.do(ctx, a.list()...)
+		return err == nil && len(bytes.TrimSpace([]byte(out))) == 0
+	})
+}
+
+// wipe removes all jobs.
+func (a *agent) wipe(ctx context.Context) error {
+	if _, err := a.do(ctx, a.clear()...); err != nil {
+		if out, lerr := a.do(ctx, a.list()...); lerr == nil && strings.TrimSpace(out) == "" {
+			return nil // there was nothing to remove
+		}
+		return err
+	}
+	return a.empty(ctx)
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// place is where a system runs, as the first process of its namespaces is told.
+type place struct {
+	System string `json:"system"`
+	Root   string `json:"root"` // of the file system; "": this machine's
+	Work   string `json:"work"` // directory for the bench's own files, below that root
+	Roost  string `json:"roost"`
+	Stock  bool   `json:"stock"`
+	Cell   int    `json:"cell"` // not 0: it is to match jobs with so many machines, and runs none
+}
+
+// The host that every system believes to be on, and its address: that of one end of a cable whose other end is in the same namespace. A loopback alone
+// would not do, as resolvers take a host with nothing else for one without a network.
+const (
+	hostName    = "peers"
+	hostAddress = "10.99.0.1"
+	user        = 1001 // whose jobs they are in the Debian; install.sh makes it
+)
+
+// namespaces runs this program as the first process of new namespaces.
+func namespaces(p place) (*exec.Cmd, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/proc/self/exe", "-inside", string(text))
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+		Setpgid:    true, // Ctrl-C is for the coordinator: it ends the others in order
+	}
+	return cmd, nil
+}
+
+// first is the first process of the namespaces: it arranges them, starts the agent, and reaps what daemons leave behind. When it ends, the kernel ends
+// everything else in there. It returns its exit status.
+func first(args []string) int {
+	var p place
+	err := json.Unmarshal([]byte(args[0]), &p)
+	if err == nil {
+		err = p.arrange()
+	}
+	if err == nil {
+		var status int
+		if status, err = reap(args[0]); err == nil {
+			return status
+		}
+	}
+	fmt.Fprintln(os.Stderr, "peers: namespaces:", err)
+	return 1
+}
+
+// reap starts the agent and waits for all processes until that one has ended.
+func reap(text string) (int, error) {
+	agent, err := syscall.ForkExec("/proc/self/exe", []string{"peers", "-serve", text}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
+	if err != nil {
+		return 0, err
+	}
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		if err != nil && err != syscall.EINTR {
+			return 0, err
+		}
+		if pid == agent {
+			return status.ExitStatus(), nil
+		}
+	}
+}
+
+// arrange makes the namespaces a machine: processes, devices, a network, and for a Debian its files.
+func (p place) arrange() error {
+	runtime.LockOSThread()
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	if err := unix.Sethostname([]byte(hostName)); err != nil {
+		return err
+	}
+	if p.Root == "" {
+		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+			return fmt.Errorf("mount /proc: %w", err)
+		}
+	} else if err := p.enter(); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"link", "set", "lo", "up"}, {"link", "add", "cable0", "type", "veth", "peer", "name", "cable1"},
+		{"link", "set", "cable1", "up"}, {"link", "set", "cable0", "up"}, {"address", "add", hostAddress + "/24", "dev", "cable0"},
+	} {
+		if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %v: %w: %s", args, err, out)
+		}
+	}
+	return nil
+}
+
+// enter makes the Debian's directory the root.
+func (p place) enter() error {
+	hosts := filepath.Join(p.Root, p.Work, "hosts")
+	if err := os.MkdirAll(filepath.Dir(hosts), 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(hosts, []byte(p.hosts()), 0o644); err != nil {
+		return err
+	}
+	for _, m := range []struct {
+		source, at, kind string
+		flags            uintptr
+		data             string
+	}{
+		{p.Root, "", "", unix.MS_BIND, ""},
+		{"proc", "proc", "proc", 0, ""},
+		{"/dev", "dev", "", unix.MS_BIND | unix.MS_REC, ""},
+		{"sysfs", "sys", "sysfs", unix.MS_RDONLY, ""},
+		{"tmpfs", "dev/shm", "tmpfs", 0, "mode=1777"},
+		{"tmpfs", "run", "tmpfs", 0, "mode=755"},
+		{"tmpfs", "tmp", "tmpfs", 0, "mode=1777"},
+		{hosts, "etc/hosts", "", unix.MS_BIND, ""},
+	} {
+		if err := unix.Mount(m.source, filepath.Join(p.Root, m.at), m.kind, m.flags, m.data); err != nil {
+			return fmt.Errorf("mount /%s: %w", m.at, err)
+		}
+	}
+	return errors.Join(unix.Chroot(p.Root), os.Chdir("/"))
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+// sample is a report of two measures: Grid Engine fails at one, and Slurm is not asked for the other.
+func sample() *report {
+	r := &report{
+		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(), Sizes: quick,
+		Version: map[string]string{"roost": "0.1.0", "htcondor": "23.9.6"},
+	}
+	r.plan([]string{"latency", "batch"})
+	latency, _ := measureOf("latency")
+	batch, _ := measureOf("batch")
+	for _, seconds := range []float64{0.03, 0.02, 0.04} {
+		r.take(latency, 0, "roost", answer{Values: map[string][]float64{"start": {seconds}, "command": {seconds / 2}}})
+	}
+	r.take(latency, 0, "htcondor", answer{Values: map[string][]float64{"start": {0.06, 3}, "command": {0.021}}})
+	r.take(latency, 0, "gridengine", answer{Error: "start: no daemon\nand more of it"})
+	r.take(batch, 0, "roost", answer{Values: map[string][]float64{"batch": {200}}})
+	r.take(batch, 0, "htcondor", answer{Values: map[string][]float64{"batch": {50}}})
+	r.take(batch, 0, "htcondor", answer{Error: "the second time it failed"})
+	r.take(batch, 0, "slurm", answer{Values: map[string][]float64{"batch": {25}}})
+	r.conclude()
+	return r
+}
+
+func TestTable(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().table(&out); err != nil {
+		t.Fatal(err)
+	}
+	want := `                                                   Roost 0.1.0  HTCondor 23.9.6  Slurm         Grid Engine
+submit to start, idle pool                         30 ms        3.0 s (100)      -             n/a [1]
+the command that submits                           15 ms        21 ms (1.4)      -             n/a [2]
+jobs finished a second, an array of 100 /bin/true  200/s        50/s (0.25)      25/s (0.12)   -
+
+2 cores. 2026-11-22 18:00. Medians; in brackets the ratio to Roost's.
+[1] Grid Engine, submit to start, idle pool: start: no daemon
+[2] Grid Engine, the command that submits: start: no daemon
+`
+	if squeeze(out.String()) != squeeze(want) {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// squeeze leaves how wide the columns are to the eye.
+func squeeze(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestRatio holds that without Roost's own value there is no ratio, and that what failed once keeps the value of the other time, and the error.
+func TestRatio(t *testing.T) {
+	r := sample()
+	if c := r.Lines[2].Cells["htcondor"]; c.Ratio != 0.25 || c.Error == "" || len(c.Values) != 1 {
+		t.Errorf("got %+v", c)
+	}
+	alone := &report{Systems: []string{"slurm"}, Sizes: quick}
+	alone.plan([]string{"batch"})
+	batch, _ := measureOf("batch")
+	alone.take(batch, 0, "slurm", answer{Values: map[string][]float64{"batch": {25}}})
+	alone.conclude()
+	if c := alone.Lines[0].Cells["slurm"]; c.Ratio != 0 || alone.Lines[0].cell("slurm") != "25/s" {
+		t.Errorf("got %+v, %q", c, alone.Lines[0].cell("slurm"))
+	}
+}
+
+// TestCounts holds that a measure that is made for several numbers of jobs has a line for each, and mixes none of them up.
+func TestCounts(t *testing.T) {
+	r := &report{Systems: []string{"roost"}, Sizes: sizes{Queued: []int{10, 200}}}
+	r.plan([]string{"each"})
+	each, _ := measureOf("each")
+	r.take(each, 200, "roost", answer{Values: map[string][]float64{"each": {3 << 20}}, Note: "n"})
+	r.conclude()
+	if len(r.Lines) != 2 || r.Lines[0].cell("roost") != "-" || r.Lines[1].cell("roost") != "3.0 MiB" || !strings.Contains(r.Lines[1].Title, "200 jobs") {
+		t.Errorf("got %+v", r.Lines)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for _, c := range []struct {
+		of   unit
+		v    float64
+		want string
+	}{
+		{seconds, 0.0005, "0.50 ms"}, {seconds, 0.0634, "63 ms"}, {seconds, 1.25, "1.2 s"}, {seconds, 18.1, "18 s"}, {seconds, 0.9996, "1000 ms"},
+		{bytesOf, 979 << 10, "979 KiB"}, {bytesOf, 45 << 20, "45 MiB"}, {bytesOf, 1.5 * (1 << 20), "1.5 MiB"}, {bytesOf, -4096, "-4.0 KiB"},
+		{perSecond, 290.4, "290/s"}, {perSecond, 3.71, "3.7/s"}, {perSecond, 0, "0.00/s"},
+	} {
+		if got := c.of.text(c.v); got != c.want {
+			t.Errorf("%v %s: got %q, want %q", c.v, c.of, got, c.want)
+		}
+	}
+	for v, want := range map[float64]string{0.032: "0.032", 0.12: "0.12", 1: "1.0", 9.96: "10", 287.4: "287"} {
+		if got := ratio(v); got != want {
+			t.Errorf("%v: got %q, want %q", v, got, want)
+		}
+	}
+}
+
+func TestFiles(t *testing.T) {
+	r := sample()
+	var text bytes.Buffer
+	if err := r.writeJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	var back report
+	if err := json.Unmarshal(text.Bytes(), &back); err != nil || back.Lines[0].Cells["htcondor"].Values[1] != 3 || back.Version["roost"] != "0.1.0" || !back.Date.Equal(r.Date) {
+		t.Errorf("%v: got %+v", err, back)
+	}
+	text.Reset()
+	if err := r.writeCSV(&text); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&text).ReadAll()
+	if err != nil || len(rows) != 1+3*4 || rows[1][4] != "roost" || rows[1][7] != "0.03" || rows[2][10] != "100" || rows[4][11] != "start: no daemon" {
+		t.Errorf("%v: got %q", err, rows)
+	}
+	text.Reset()
+	if err := r.picture(&text); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(&text); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	text.Reset()
+	if err := (&report{}).picture(&text); err != nil || text.Len() > 0 {
+		t.Errorf("of nothing: %v, %d bytes", err, text.Len())
+	}
+}

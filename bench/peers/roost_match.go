@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// match enters machines at the collector that are only ads, and wants claims of the negotiator as a schedd does: from the first word to the last grant.
+func (r *roostSystem) match(ctx context.Context, s sizes) (ans answer, err error) {
+	ans.Values = map[string][]float64{}
+	if err := r.advertise(ctx, s.Machines); err != nil {
+		return ans, err
+	}
+	if err := r.known(ctx, s.Machines+r.pool.Nodes); err != nil {
+		return ans, err
+	}
+	for n := range s.Matches {
+		took, err := r.grants(ctx, fmt.Sprint("crowd", n), s)
+		if err != nil {
+			return ans, err
+		}
+		ans.add("match", took.Seconds())
+		ans.Note = fmt.Sprintf("until a schedd has %d grants", s.Jobs/s.Kinds*s.Kinds)
+		if err := pause(ctx, settle); err != nil {
+			return ans, err
+		}
+	}
+	return ans, nil
+}
+
+// advertise tells the collector of all machines, each as large as one of HTCondor's slots, with about as much to say.
+func (r *roostSystem) advertise(ctx context.Context, machines int) error {
+	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "collector.sock"), nil, auth.Collector)
+	if err != nil {
+		return err
+	}
+	stream, err := wire.NewCollectorClient(conn).Advertise(context.WithoutCancel(ctx)) // the ads are to outlive this
+	if err != nil {
+		return rpc.FromStatus(err)
+	}
+	i := 0
+	for size, n := range groups(machines) {
+		for range n {
+			if err := stream.Send(machineAd(i, memory[size])); err != nil {
+				return rpc.FromStatus(err)
+			}
+			if _, err := stream.Recv(); err != nil {
+				return rpc.FromStatus(err)
+			}
+			i++
+		}
+	}
+	return nil
+}
+
+// machineAd is what the machine of that number says.
+func machineAd(i, memory int) *wire.AdUpdate {
+	name := fmt.Sprintf("m%05d", i)
+	var more strings.Builder
+	for k := range 80 {
+		fmt.Fprintf(&more, `Attribute%d = "value %d of an attribute, %d"; `, k, i%7, k)
+	}
+	return &wire.AdUpdate{
+		Type: "Machine", Name: name, Sequence: 1, Started: 1, LeaseMs: uint32(time.Hour.Milliseconds()),
+		Private: map[string]string{"GrantKey": hex.EncodeToString(make([]byte, 32))},
+		Ad: fmt.Sprintf(`[MyType = "Machine"; Name = "%s"; MyAddress = "unix:/nowhere"; Arch = "X86_64"; OpSys = "LINUX"; Rack = "r%d"; Cpus = 1; TotalCpus = 1;
+			Memory = %d; TotalMemory = %d; Disk = 1048576; TotalDisk = 1048576; Start = TARGET.RequestCpus <= TotalCpus; Requirements = Start; %s]`,
+			name, i%50, memory, memory, more.String()),
+	}
+}
+
+// known waits until the negotiator has heard of so many machines: it says so of a job that none of them can take.
+func (r *roostSystem) known(ctx context.Context, machines int) error {
+	out, errs, code := r.pool.Command(ctx, "qsub", "-l", "select=1:ncpus=4000", "-o", "/dev/null", "-e", "/dev/null", "--", "/bin/true")
+	if code != 0 {
+		return fmt.Errorf("qsub: %s", errs)
+	}
+	id, want := strings.TrimSpace(out), fmt.Sprintf("Of %d machines", machines)
+	err := until(ctx, 100*time.Millisecond, "the negotiator does not know all machines", func() bool {
+		out, _, _ := r.pool.Command(ctx, "why", id)
+		return strings.Contains(out, want)
+	})
+	if err != nil {
+		return err
+	}
+	return r.wipe(ctx)
+}
+
+// grants wants them as a schedd of that name, and returns how long it took to have all.
+func (r *roostSystem) grants(ctx context.Context, name string, s sizes) (time.Duration, error) {
+	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, auth.Negotiator)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	stream, err := wire.NewNegotiatorClient(conn).Negotiate(ctx)
+	if err == nil {
+		err = stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Hello{Hello: &wire.ScheddHello{Name: name}}})
+	}
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	began := time.Now()
+	for kind := 0; kind < s.Kinds && err == nil; kind++ {
+		err = stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
+			Id: uint64(kind + 1), Owner: "bench", Band: roost.Batch.String(), Oldest: began.UnixNano() + int64(kind), Wanted: uint32(s.Jobs / s.Kinds),
+			Resources: wire.FromResources(roost.Resources{CPU: 1000, Memory: roost.Bytes(kindMemory(kind)) * roost.MiB}),
+			Ad:        `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`,
+		}}})
+	}
+	for have := 0; have < s.Jobs/s.Kinds*s.Kinds && err == nil; {
+		var m *wire.ToSchedd
+		if m, err = stream.Recv(); m.GetGrant() != nil {
+			have++
+		}
+	}
+	return time.Since(began), rpc.FromStatus(err)
+}
