@@ -38,6 +38,7 @@ type node struct {
 
 	host     uint32        // life of the host
 	off      bool          // the host is
+	dark     time.Duration // until then at least
 	bootedAt time.Duration // when CLOCK_BOOTTIME was 0
 	wall     time.Duration // by which the wall clock is ahead
 	step     time.Duration // by which it will be more, from the next start of the daemon on
@@ -95,8 +96,20 @@ func (n *node) die() {
 	n.part.stop()
 	n.up = false
 	n.life++
+	waiting := n.waiting
 	n.still, n.waiting = 0, nil
 	n.hangUp()
+	for _, e := range waiting {
+		switch {
+		case e.Kind == evDeliver:
+			e.With.(*parcel).miss(n)
+		case e.Kind == evTask:
+			n.waiting = append(n.waiting, e)
+		}
+	}
+	if len(n.waiting) > 0 {
+		n.wakeAt(n.until())
+	}
 }
 
 // fail is die with a master who starts the daemon again.

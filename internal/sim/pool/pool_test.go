@@ -1,7 +1,10 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,9 +82,13 @@ func TestFaultless(t *testing.T) {
 }
 
 // TestBlows: daemons die, hosts lose their power, sleep or stand still, ways are cut, disks are full; when that is over all jobs come to their end, and no
-// promise was broken.
+// promise was broken. More seeds than a few: ROOST_POOL_SEEDS=1000 go test ./internal/sim/pool -run Blows.
 func TestBlows(t *testing.T) {
-	for seed := range uint64(3) {
+	seeds, err := strconv.ParseUint(cmp.Or(os.Getenv("ROOST_POOL_SEEDS"), "4"), 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := range seeds {
 		c := small(seed, 20)
 		run := func() (*Pool, *audit.Auditor) {
 			a := audit.New(audit.DefaultRules())

@@ -44,9 +44,9 @@ func (p *Pool) Reboot(name string, away time.Duration) {
 			h.starter.lives = false
 		}
 	}
-	n.down = max(n.down, p.k.Now()+away)
-	p.At(n.down, func() {
-		if n.off && n.down <= p.k.Now() {
+	n.dark = max(n.dark, p.k.Now()+away)
+	p.At(n.dark, func() {
+		if n.off && n.dark <= p.k.Now() {
 			n.off, n.bootedAt = false, p.k.Now()
 			n.start()
 		}
