@@ -40,6 +40,7 @@ const (
 	Line      Kind = iota // from point to point
 	Step                  // a value holds until the next: how many wait, how much is used
 	Marked                // a line with a dot at each point, where there are few and each was measured
+	Dots                  // a dot at each point, and nothing between them: what is known of a few places only
 	Reference             // a thin line of dashes behind the others: a bound, or what somebody else has measured
 	Bars                  // at each place of the X axis a bar, and its value above it; the bars of several series stand side by side
 )

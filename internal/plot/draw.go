@@ -63,7 +63,7 @@ func (c *Chart) draw(canvas draw.Canvas) {
 			if (s.Kind == Reference) == behind {
 				p.Add(c.plotter(i))
 			}
-			if s.Kind == Marked { // so that the frame cuts no dot
+			if s.Kind == Marked || s.Kind == Dots { // so that the frame cuts no dot
 				p.X.Padding, p.Y.Padding = 8, 5
 			}
 		}
@@ -173,8 +173,13 @@ func (c *Chart) plotter(i int) plot.Plotter {
 		line.StepStyle = plotter.PostStep
 	case Reference:
 		line.Width, line.Dashes = 1.5, []vg.Length{4, 4}
-	case Marked:
-		return &marked{line, &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: palette(i), Radius: 4, Shape: draw.CircleGlyph{}}}}
+	case Marked, Dots:
+		dots := &plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: palette(i), Radius: 4, Shape: draw.CircleGlyph{}}}
+		if s.Kind == Dots {
+			dots.Radius, dots.Shape = 5, draw.PyramidGlyph{}
+			return dots
+		}
+		return &marked{line, dots}
 	}
 	return line
 }

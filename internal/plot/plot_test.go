@@ -38,7 +38,7 @@ func gallery() []Chart {
 		{Title: "Queue", X: Axis{Label: "time (days)"}, Y: Axis{Label: "tasks"}, Series: []Series{{"waiting", Step, queue}, {"a bound that was promised & <kept>", Reference, []Point{{0, 3000}, {100, 3000}}}}},
 		{Title: "How long they waited", X: Axis{Label: "wait (s)", Log: true}, Y: Axis{Label: "tasks (%)", Max: 100}, Series: []Series{{"easy", Step, CDF(waits)}, {"first come, first served", Step, CDF(waits[:100])}}},
 		{Title: "Delay", X: Axis{Label: "jobs"}, Y: Axis{Label: "delay (ms)", Log: true}, Series: []Series{
-			{"central", Marked, []Point{{60, 7}, {120, 13.5}, {180, 21}}}, {"six schedulers", Marked, []Point{{60, 9}, {120, 10}, {180, 12}}}, {"the paper", Reference, []Point{{60, 50}, {120, 90}, {180, 14000}}},
+			{"central", Marked, []Point{{60, 7}, {120, 13.5}, {180, 21}}}, {"six schedulers", Marked, []Point{{60, 9}, {120, 10}, {180, 12}}}, {"the paper", Reference, []Point{{60, 50}, {120, 90}, {180, 14000}}}, {"another paper", Dots, []Point{{60, 500}, {180, 2500}}},
 		}},
 		{Title: "Jobs a second", X: Axis{Label: "system", Names: []string{"sleep 0", "true", "array of 1,000"}}, Y: Axis{Label: "jobs/s", Log: true}, Series: []Series{
 			{"Roost", Bars, []Point{{0, 2500}, {1, 3150}, {2, 12345}}}, {"HTCondor", Bars, []Point{{0, 11.5}, {1, 12}}}, {"Slurm", Bars, []Point{{0, 250}, {1, 222}, {2, 480}}},
