@@ -82,6 +82,7 @@ func places() []place {
 		{"startd", false},
 		{"checkpoint/server", false},
 		{"internal/sim/pool", true}, // it drives the loops of daemons
+		{"internal/sim/hrm", true},
 
 		{"internal/authority", false},
 		{"internal/authority/member", false},
