@@ -2,14 +2,17 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 )
 
 func simCommand() *command {
 	var flags []ucli.Flag
+	var names []string
 	for _, part := range simParts() {
-		_, own := part()
+		b, own := part()
+		names = append(names, b.name)
 		for _, f := range own {
 			if !slices.ContainsFunc(flags, func(have ucli.Flag) bool { return have.Names()[0] == f.Names()[0] }) {
 				flags = append(flags, f)
@@ -17,23 +20,29 @@ func simCommand() *command {
 		}
 	}
 	return &command{
-		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: "replay|pack …", most: -1, do: doSim, flags: flags,
+		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: strings.Join(names, "|") + " …", most: -1, do: doSim, flags: flags,
 		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is needed, and none is touched.\n\n" +
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
-			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use",
+			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +
+			"  hrm         plays jobs on 1,050 machines, placed by one scheduler and by six, as the authors of HRM did, and says how long they wait and how much conflicts",
 		examples: []example{
 			{"roost sim replay KTH-SP2.swf.gz", "EASY backfilling, as the jobs asked"},
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
 			{"roost sim replay our.swf --processors 512 -o then.swf", "with twice the processors, and each job's wait in a file"},
 			{"roost sim pack openb_node_list_gpu_node.csv openb_pod_list_default.csv", "how well the pool's own score fills machines, and best fit, and fragmentation gradient descent"},
 			{"roost sim replay our.swf --svg our.svg --csv our.csv", "with pictures of use, queue and waits, and the same as a table"},
+			{"roost sim hrm --svg hrm.svg", "one scheduler or six: the paper's figures, drawn anew"},
 		},
 	}
 }
 
 // simParts are what roost sim does, each with its flags, in the order of the help. A flag that two have means the same in both.
 func simParts() []func() (branch, []ucli.Flag) {
-	return []func() (branch, []ucli.Flag){simReplay, simPack}
+	return []func() (branch, []ucli.Flag){
+		simReplay,
+		simPack,
+		simHRM,
+	}
 }
 
 func simBranches() (branches []branch) {

@@ -19,6 +19,11 @@ func resultFlags() []ucli.Flag {
 	}
 }
 
+// seedFlag is that of all that draws random numbers.
+func seedFlag() ucli.Flag {
+	return &ucli.IntFlag{Name: "seed", Usage: "draw what is left to chance from this seed `N`: the same gives the same", Value: 1}
+}
+
 // writeTable writes a table to the file that --csv names, if there is one. A column's name ends with its unit, as wait_seconds does.
 func (c *call) writeTable(head []string, rows [][]string) error {
 	file := c.text("csv")

@@ -45,6 +45,12 @@ func TestSim(t *testing.T) {
 		{"roost sim replay", "", "", "replay needs a log", 64},
 		{"roost sim replay small.swf other.swf", "", "", "one argument too many: \"other.swf\"", 64},
 		{"roost sim", "", "replay LOG", "", 0},
+		{"roost sim hrm --costs stated --sizes 6 --rates=", "", "     6  the leader             ", "", 0},
+		{"roost sim hrm --costs guessed", "", "", "there are measured, stated", 64},
+		{"roost sim hrm --sizes 6,x", "", "", "\"x\" is no number from 1 to 2000", 64},
+		{"roost sim hrm --sizes= --rates=", "", "", "there is nothing to play", 64},
+		{"roost sim hrm --processors 7", "", "", "--processors has no meaning for roost sim hrm", 64},
+		{"roost sim hrm small.swf", "", "", "one argument too many", 64},
 		{"roost sim replay small.swf --csv small.swf", "", "", "small.swf is there already", 73},
 		{"roost sim replay small.swf --svg nowhere/a.svg", "", "", "no such file or directory", 73},
 	} {
@@ -86,6 +92,28 @@ func TestSimResults(t *testing.T) {
 	for _, title := range []string{">Utilisation<", ">Queue<", ">Waits<", ">Shares<", ">user 2<", ">time since the first submission (hours)<"} {
 		if err != nil || !strings.Contains(string(picture), title) {
 			t.Errorf("%v: the picture does not say %s", err, title)
+		}
+	}
+}
+
+// TestSimHRM holds what a study writes: the same with stated costs, and as a table and a picture.
+func TestSimHRM(t *testing.T) {
+	var said [2]string
+	for i := range said {
+		a, stdout, stderr := testApp(t, t.TempDir())
+		if code := a.Run(t.Context(), strings.Fields("roost sim hrm --costs stated --sizes 6 --rates= --json --csv out.csv --svg out.svg")); code != 0 {
+			t.Fatalf("exit status %d: %s", code, stderr)
+		}
+		table, _ := os.ReadFile(filepath.Join(a.dir, "out.csv"))
+		picture, _ := os.ReadFile(filepath.Join(a.dir, "out.svg"))
+		said[i] = stdout.String() + string(table) + string(picture)
+	}
+	if said[0] != said[1] {
+		t.Errorf("it said\n%s\nand then\n%s", said[0], said[1])
+	}
+	for _, want := range []string{`"style": "undivided"`, `"proposed": 240`, "\n6,,distributed,0.0", ">the paper: HRM<"} {
+		if !strings.Contains(said[0], want) {
+			t.Errorf("it does not say %s:\n%s", want, said[0])
 		}
 	}
 }

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"fmt"
+	"hash/fnv"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/sim/hrm"
+)
+
+func simHRM() (branch, []ucli.Flag) {
+	return branch{name: "hrm", brief: "place by one scheduler and by six, as HRM's authors did", do: playHRM}, append([]ucli.Flag{
+		&ucli.StringFlag{Name: "costs", Usage: "hrm: what the schedulers' steps take, in time of the processor: as `measured|stated`", Value: "measured"},
+		&ucli.StringFlag{Name: "sizes", Usage: "hrm: how many jobs come at once, as in `N,N,…`", Value: "60,120,180"},
+		&ucli.StringFlag{Name: "rates", Usage: "hrm: how many jobs come in a second where they come one by one, as in `N,N,…`; \"\" for not at all", Value: "10,20,50,100,1000,10000"},
+		seedFlag(),
+	}, resultFlags()...)
+}
+
+var hrmCosts = []string{"measured", "stated"}
+
+// hrmRow is one run of it.
+type hrmRow struct {
+	options hrm.Options
+	rate    int // jobs in a second; 0: all at once
+	figures hrm.Figures
+	steps   []hrmStep
+	digest  uint64
+}
+
+type hrmStep struct {
+	step  hrm.Step
+	spent hrm.Spent
+}
+
+// hrmStudy is all of them.
+type hrmStudy struct {
+	call   *call
+	stated bool
+	rows   []hrmRow
+	events uint64
+}
+
+// hrmArriving is how many jobs come one by one.
+const hrmArriving = 120
+
+func playHRM(c *call, _ []string) error {
+	costs, err := c.choice("costs", hrmCosts)
+	if err != nil {
+		return err
+	}
+	sizes, err := c.numbers("sizes", 2000)
+	if err != nil {
+		return err
+	}
+	rates, err := c.numbers("rates", 100_000)
+	if err != nil {
+		return err
+	}
+	if len(sizes)+len(rates) == 0 {
+		return advise(usage("there is nothing to play"), "give --sizes or --rates a number")
+	}
+	s := &hrmStudy{call: c, stated: hrmCosts[costs] == "stated"}
+	paper := hrm.Paper(60, hrm.Central)
+	s.say("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores, plural(paper.Schedds, "schedd"), plural(paper.Containers, "container"))
+	s.say("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs], paper.Delay, paper.Commit)
+	if len(sizes) > 0 {
+		s.say("\nall at once\n%s  the paper\n", hrmHead("jobs"))
+	}
+	for _, jobs := range sizes {
+		if err := s.styles(jobs, 0); err != nil {
+			return err
+		}
+	}
+	if len(rates) > 0 {
+		s.say("\n%s, one by one\n%s  the paper\n", plural(hrmArriving, "job"), hrmHead("jobs/s"))
+	}
+	for _, rate := range rates {
+		if err := s.styles(hrmArriving, rate); err != nil {
+			return err
+		}
+	}
+	s.say("\nA job's delay is from its submission until the last of its containers has started; busy is the part of the jobs in the cell that wait for the scheduler.\n")
+	s.say("%d runs of %d events, each played twice, digest %016x both times\n", len(s.rows), s.events, s.digest())
+	if err := c.writeTable(s.table()); err != nil {
+		return err
+	}
+	if err := c.writePicture(s.charts()...); err != nil {
+		return err
+	}
+	if c.json() {
+		return s.json(hrmCosts[costs])
+	}
+	return nil
+}
+
+// numbers are those of a flag that lists some, from 1 to most.
+func (c *call) numbers(flag string, most int) (list []int, err error) {
+	if c.text(flag) == "" {
+		return nil, nil
+	}
+	for _, word := range strings.Split(c.text(flag), ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(word))
+		if err != nil || n < 1 || n > most {
+			return nil, advise(usage("--%s %s: %q is no number from 1 to %d", flag, c.text(flag), word, most), "as in --"+flag+" 10,20")
+		}
+		list = append(list, n)
+	}
+	if len(list) > 100 {
+		return nil, usage("--%s: %d numbers, and 100 are the most", flag, len(list))
+	}
+	return list, nil
+}
+
+// say prints as it goes: a study takes a while.
+func (s *hrmStudy) say(format string, args ...any) {
+	if !s.call.json() {
+		fmt.Fprintf(s.call.stdout, format, args...)
+	}
+}
+
+// hrmStyles are who places, as the tables say it.
+var hrmStyles = []struct {
+	style hrm.Style
+	words string
+}{{hrm.Central, "the leader"}, {hrm.Parts, "six schedds, parts"}, {hrm.Whole, "six schedds, whole"}}
+
+func hrmHead(first string) string {
+	return fmt.Sprintf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s", first, "placed by", "mean", "95 %", "worst", "job ends", "busy", "conflicts")
+}
+
+// styles plays one size or rate in each style.
+func (s *hrmStudy) styles(jobs, rate int) error {
+	for i, one := range hrmStyles {
+		r, err := s.play(jobs, rate, one.style)
+		if err != nil {
+			return err
+		}
+		first, conflicts := "", "-"
+		switch {
+		case i > 0:
+		case rate > 0:
+			first = strconv.Itoa(rate)
+		default:
+			first = strconv.Itoa(jobs)
+		}
+		f := &r.figures
+		if one.style != hrm.Central {
+			conflicts = fmt.Sprintf("%.1f %%", 100*f.Conflicting())
+		}
+		s.say("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s  %s\n", first, one.words, millis(f.Mean), millis(f.P95), millis(f.Worst), fmt.Sprintf("%.1f s", f.Last.Seconds()),
+			fmt.Sprintf("%.2f %%", 100*f.Busy), conflicts, published(jobs, rate, one.style))
+	}
+	return nil
+}
+
+// published is what the paper says in its section 6.1.3 of the same, as far as it does in numbers.
+func published(jobs, rate int, style hrm.Style) string {
+	switch {
+	case rate == 0 && jobs == 60 && style != hrm.Parts:
+		return "about 50 ms; jobs about 25 s"
+	case rate == 0 && jobs == 180 && style == hrm.Central:
+		return "worst 14 s"
+	case rate == 0 && jobs == 180 && style == hrm.Whole:
+		return "worst 2.5 s"
+	case rate == 100 && style == hrm.Central:
+		return "delay more than doubles"
+	case rate == 100 && style == hrm.Whole:
+		return "conflicts up to 45 %"
+	}
+	return ""
+}
+
+// millis is a delay for people.
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+
+// play plays one run, and again with the same costs.
+func (s *hrmStudy) play(jobs, rate int, style hrm.Style) (*hrmRow, error) {
+	o := hrm.Paper(jobs, style)
+	o.Seed = uint64(s.call.count("seed"))
+	if rate > 0 {
+		o.Every = time.Second / time.Duration(rate)
+	}
+	measured := &hrm.Measured{Clock: threadTime}
+	var costs, same hrm.Costs = measured, hrm.Stated()
+	if s.stated {
+		costs = same
+	}
+	runtime.LockOSThread() // its processor time is the clock
+	defer runtime.UnlockOSThread()
+	r, err := hrm.Run(o, costs)
+	if err != nil {
+		return nil, err
+	}
+	if !s.stated {
+		same = &hrm.Again{Taken: measured.Taken}
+	}
+	again, err := hrm.Run(o, same)
+	if err != nil || again.Digest != r.Digest {
+		return nil, problem(roost.Internal, "%d jobs, %v: played again, it came out differently: please tell us", jobs, style)
+	}
+	s.events += r.Events
+	s.rows = append(s.rows, hrmRow{o, rate, r.Figures(), hrmSteps(r), r.Digest})
+	return &s.rows[len(s.rows)-1], nil
+}
+
+// threadTime is the processor time of this thread.
+func threadTime() time.Duration {
+	var t unix.Timespec
+	unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // this clock is always there
+	return time.Duration(t.Nano())
+}
+
+// hrmSteps is what a run's steps took.
+func hrmSteps(r *hrm.Result) (list []hrmStep) {
+	for i := range r.Steps {
+		if r.Steps[i].Number > 0 {
+			list = append(list, hrmStep{hrm.Step(i), r.Steps[i]})
+		}
+	}
+	return list
+}
+
+// digest is of all runs.
+func (s *hrmStudy) digest() uint64 {
+	h := fnv.New64a()
+	for i := range s.rows {
+		fmt.Fprintf(h, "%x", s.rows[i].digest)
+	}
+	return h.Sum64()
+}
