@@ -298,7 +298,10 @@ func (s *Schedd) sendImage(ctx context.Context, p *peerNode, a roost.AttemptID, 
 		return spoiledImage{m.Sequence, err.Error()}
 	}
 	_, err = put.CloseAndRecv() // it tells also why sending ended
-	return rpc.FromStatus(err)
+	if err = rpc.FromStatus(err); errors.Is(err, roost.Exhausted) {
+		return fmt.Errorf("%w: %v", roost.NoOutput, err) // the node has no room for it: that bound is the machine's, and none that the job is beyond
+	}
+	return err
 }
 
 // spoiledImage is an image that was kept and cannot be used.

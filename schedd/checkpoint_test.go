@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -40,6 +43,12 @@ func (f *fakeStartd) FetchImage(_ *wire.FetchImageRequest, stream grpc.ServerStr
 
 // PutImage takes an image.
 func (f *fakeStartd) PutImage(stream grpc.ClientStreamingServer[wire.FileChunk, wire.PutReply]) error {
+	f.mu.Lock()
+	full := f.full
+	f.mu.Unlock()
+	if full {
+		return rpc.Status(fmt.Errorf("%w: the disk has 8KiB free", roost.Exhausted))
+	}
 	var data []byte
 	for {
 		c, err := stream.Recv()
@@ -162,6 +171,41 @@ func TestCheckpointAndRestore(t *testing.T) {
 	p.await(id, "completed 1")
 	if got, want := p.story(id), "submitted assigned started checkpointed vacated assigned unrestored assigned completed"; got != want {
 		t.Errorf("the log says %q, want %q", got, want)
+	}
+}
+
+// A node that has no room for an image is no reason to hold the task: it goes on from that image as soon as one has room.
+func TestNoRoomForImage(t *testing.T) {
+	p, image := newPool(t), []byte("state")
+	id, a := p.run("")
+	p.startd.images <- image
+	p.startd.took(a.GetAttempt(), 1, len(image), "vacate")
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
+	next(t, p.startd.kept, "a word on the image")
+	p.startd.mu.Lock()
+	p.startd.full = true
+	p.startd.mu.Unlock()
+	for _, full := range []bool{true, false} {
+		b := next(t, p.startd.activated, "the next attempt")
+		p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: b.GetAttempt()}}})
+		if !full {
+			break
+		}
+		v := next(t, p.startd.vacated, "the end of an attempt without its image")
+		if v.GetCause() != wire.Cause_CAUSE_MACHINE || !strings.Contains(v.GetReason(), "8KiB free") {
+			t.Errorf("it is ended with %v", v)
+		}
+		p.startd.mu.Lock()
+		p.startd.full = false
+		p.startd.mu.Unlock()
+		p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: v.GetCause(), Reason: v.GetReason()}, "")
+	}
+	if got := next(t, p.startd.restored, "the image"); !bytes.Equal(got, image) {
+		t.Errorf("%q came", got)
+	}
+	next(t, p.startd.launched, "a launch")
+	if got := p.story(id); strings.Contains(got, "held") {
+		t.Errorf("the log says %q", got)
 	}
 }
 

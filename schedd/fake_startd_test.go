@@ -29,6 +29,7 @@ type fakeStartd struct {
 	restored  chan []byte // what PutImage brought
 	images    chan []byte // what FetchImage gives, one after the other
 	spoils    bool        // it gives another digest
+	full      bool        // it has no room for an image
 
 	wishes chan *wire.ClaimRequest
 	shells chan *fakeShell
