@@ -18,6 +18,7 @@ type network struct {
 	*testing.T
 	prefix string
 	spaces []string
+	ether  *ether // nil: the hosts are on a bridge of the kernel's
 }
 
 const spacePrefix = "roost-test-"
@@ -57,8 +58,12 @@ func (n *network) attach(host, address string) {
 	at, sw := n.space(host), n.space("switch")
 	n.ip("netns", "add", at)
 	n.spaces = append(n.spaces, at)
-	n.ip("-n", sw, "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", at)
-	n.ip("-n", sw, "link", "set", host, "master", "bridge", "up")
+	if n.ether == nil {
+		n.ip("-n", sw, "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", at)
+		n.ip("-n", sw, "link", "set", host, "master", "bridge", "up")
+	} else if err := n.ether.plug(host, at); err != nil {
+		n.Fatal(err)
+	}
 	n.ip("-n", at, "addr", "add", address+"/24", "dev", "eth0")
 	n.ip("-n", at, "link", "set", "eth0", "up")
 	n.ip("-n", at, "link", "set", "lo", "up")
