@@ -214,7 +214,8 @@ func (c *collection) needed() bool {
 	return !c.Follows && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.goes("oe"))
 }
 
-// run moves everything, and tries again for as long as the node cannot be reached: it keeps the output until it is acknowledged.
+// run moves everything, and tries again for as long as the node cannot be reached, or the spool has no room: the node keeps the output until it is
+// acknowledged.
 func (c *collection) run(ctx context.Context) error {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return err
@@ -288,7 +289,7 @@ func (c *collection) stream(ctx context.Context, stderr bool) error {
 		return err
 	}
 	if target == "" {
-		return c.told(c.keepSpool(c.attempt, stderr, from))
+		return c.keep(stderr, from)
 	}
 	if err = c.put(ctx, target, from); c.keeps(ctx, err) {
 		return c.stow(ctx, stderr, err)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"syscall"
 
 	"google.golang.org/protobuf/proto"
 
@@ -26,12 +28,23 @@ func (c *collection) keeps(ctx context.Context, err error) bool {
 func (c *collection) stow(ctx context.Context, stderr bool, why error) error {
 	from, err := c.source(ctx, stderr)
 	if err == nil {
-		err = c.told(c.keepSpool(c.attempt, stderr, from))
+		err = c.keep(stderr, from)
 	}
 	if err == nil && c.kept == nil {
 		c.kept = why
 	}
 	return err
+}
+
+// keep puts a stream in the spool. That there is no room is the fault of this node, of which neither the job nor its user can mend anything: it is tried
+// again until there is, and the attempt waits.
+func (c *collection) keep(stderr bool, from io.Reader) error {
+	err := c.keepSpool(c.attempt, stderr, from)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure", "make room in "+filepath.Join(c.dir(), "spool"))
+		return fmt.Errorf("%w: %w", roost.Unavailable, err)
+	}
+	return c.told(err)
 }
 
 // source is a captured stream from its beginning.

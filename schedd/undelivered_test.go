@@ -1,0 +1,51 @@
+package schedd
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Output for which the spool has no room waits until it has, and is complete then.
+func TestSpoolIsFull(t *testing.T) {
+	node := &config.Node{Name: "submit", Dir: t.TempDir()}
+	spool := filepath.Join(node.Dir, "schedd", "spool", "1")
+	file := filepath.Join(spool, "0.1.out")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/full", file); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
+		c := collection{
+			Schedd:  &Schedd{node: node, slots: newTransferSlots(), log: slog.New(slog.DiscardHandler)},
+			attempt: a, exited: exit(ref(a), &wire.ExitStatus{}, "hello\n"),
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.run(t.Context()) }()
+		time.Sleep(time.Minute)
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("there is room again: %v", err)
+		}
+		if text, err := os.ReadFile(file); string(text) != "hello\n" {
+			t.Errorf("the spool has %q, %v", text, err)
+		}
+	})
+}
