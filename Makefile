@@ -33,6 +33,11 @@ test-vm: ## boot Debian's stock kernel in QEMU and test cgroups and checkpoints 
 	@scripts/setup.sh go
 	@scripts/vm.sh
 
+.PHONY: soak
+soak: ## break everything in a pool of real processes for MINUTES (30), and hold what is left against the promises (root)
+	@scripts/setup.sh go tests
+	@scripts/soak.sh $(MINUTES)
+
 .PHONY: check
 check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/setup.sh go tests

@@ -14,12 +14,15 @@ import (
 const diskSize = 24 << 20
 
 // smallDisk gives the replica of a central manager a disk of its own.
-func (h *cellHosts) smallDisk(name string) {
-	at := h.disk(name)
-	if err := os.MkdirAll(at, 0o700); err != nil {
+func (h *cellHosts) smallDisk(name string) { h.mount(h.disk(name), diskSize, 0o700) }
+
+// mount makes a directory that is a file system of so many bytes.
+func (h *hosts) mount(at string, size int, mode os.FileMode) {
+	h.Helper()
+	if err := os.MkdirAll(at, mode); err != nil {
 		h.Fatal(err)
 	}
-	if err := syscall.Mount("roost-test", at, "tmpfs", 0, fmt.Sprintf("size=%d,mode=700", diskSize)); err != nil {
+	if err := syscall.Mount("roost-test", at, "tmpfs", 0, fmt.Sprintf("size=%d,mode=%o", size, mode)); err != nil {
 		h.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
 	}
 	h.Cleanup(func() {
@@ -35,20 +38,29 @@ func (h *cellHosts) disk(name string) string {
 
 // fill takes all that is free on a central manager's disk, and returns what gives it back.
 func (h *cellHosts) fill(name string) (free func()) {
-	path := filepath.Join(h.disk(name), "ballast")
-	f, err := os.Create(path)
+	give, err := fillUp(h.disk(name))
 	if err != nil {
 		h.Fatal(err)
 	}
-	defer f.Close()
-	if _, err = io.Copy(f, zeros{}); !errors.Is(err, syscall.ENOSPC) {
-		h.Fatalf("fill the disk: %v", err)
-	}
 	return func() {
-		if err := os.Remove(path); err != nil {
+		if err := give(); err != nil {
 			h.Fatal(err)
 		}
 	}
+}
+
+// fillUp takes all that is free on the file system of a directory, and returns what gives it back.
+func fillUp(dir string) (free func() error, err error) {
+	path := filepath.Join(dir, "ballast")
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if _, err = io.Copy(f, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+		return nil, errors.Join(fmt.Errorf("fill the disk of %s: %w", dir, err), os.Remove(path))
+	}
+	return func() error { return os.Remove(path) }, nil
 }
 
 type zeros struct{}

@@ -72,10 +72,12 @@ func startCell(t *testing.T) *cellHosts {
 }
 
 // makeCell makes the pool, of which nothing runs yet.
-func makeCell(t *testing.T) *cellHosts {
+func makeCell(t *testing.T) *cellHosts { return makeCellOn(t, newNetwork(t), special{}) }
+
+func makeCellOn(t *testing.T, net *network, as special) *cellHosts {
 	dir := openDir(t) // it goes after all that runs
-	h := &cellHosts{hosts: &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}}, where: map[string]string{}}
-	program, err := Build(t.Context(), h.dir)
+	h := &cellHosts{hosts: &hosts{T: t, net: net, dir: dir, nodes: map[string]*host{}, special: as}, where: map[string]string{}}
+	program, err := Build(t.Context(), h.dir, as.tags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,14 +93,18 @@ func makeCell(t *testing.T) *cellHosts {
 		h.central(ca, name)
 	}
 	h.join("submit", "10.111.0.2", h.issue(ca, "submit", auth.Schedd), func(n *config.Node) { n.Schedd = &config.Schedd{SocketMode: 0o666} })
-	for name, address := range map[string]string{"exec1": "10.111.0.11", "exec2": "10.111.0.12"} {
-		h.join(name, address, h.issue(ca, name, auth.Startd), func(n *config.Node) {
-			d := config.Startd{Name: name, Listen: []string{address + ":9703"}}
-			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30
-			n.Startds = []config.Startd{d}
-		})
-	}
+	h.server("exec1", "10.111.0.11")
+	h.server("exec2", "10.111.0.12")
 	return h
+}
+
+// server adds an execute node that nobody sits at.
+func (h *cellHosts) server(name, address string) {
+	h.join(name, address, h.issue(filepath.Join(h.dir, "ca"), name, auth.Startd), func(n *config.Node) {
+		d := config.Startd{Name: name, Listen: []string{address + ":9703"}}
+		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 1000*coresOfNode, 8<<30, 8<<30
+		n.Startds = []config.Startd{d}
+	})
 }
 
 // begin starts all of it, and waits until everybody is there.

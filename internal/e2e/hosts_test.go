@@ -55,6 +55,9 @@ type hosts struct {
 type special struct {
 	grouped bool // its daemons see the machine's control groups, which "ip netns exec" hides
 	root    bool // jobs of root are taken
+
+	tags   []string // that the programs are built with
+	points string   // the directory of the named instants at which a host's daemons kill themselves (internal/fault), one below it for each; empty: there are none
 }
 
 // host is one node and the master on it.
@@ -191,6 +194,9 @@ func (n *host) start() {
 	}
 	if n.private {
 		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.space(n.name)}, Apart(n.roost, "master", "--config", n.dir+".hcl")...)...)
+	}
+	if n.points != "" {
+		n.cmd.Env = append(os.Environ(), "ROOST_FAULT_DIR="+filepath.Join(n.points, n.name))
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
