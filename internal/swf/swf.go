@@ -69,6 +69,10 @@ func Read(r io.Reader) (*Log, error) {
 		}
 		job, err := parse(text)
 		if err != nil {
+			if !lines.Scan() && lines.Err() != nil { // it is what was left of a line
+				n--
+				break
+			}
 			return nil, fmt.Errorf("line %d: %w: %w", n, roost.Invalid, err)
 		}
 		job.Line = n

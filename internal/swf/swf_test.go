@@ -1,8 +1,11 @@
 package swf
 
 import (
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 const sample = `; Version: 2.2
@@ -73,6 +76,19 @@ func TestRefused(t *testing.T) {
 		}
 		if _, err := log.Processors(); err == nil || err.Error() != want {
 			t.Errorf("%.40q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestBroken holds that of a file that cannot be read to its end it is said how far it could be, and not that its last line is none.
+func TestBroken(t *testing.T) {
+	good := "1 0 10 97225 56 -1 -1 56 210000 -1 1 1 -1 -1 -1 -1 -1 -1\n"
+	for cut := range 2 * len(good) {
+		_, err := Read(io.MultiReader(strings.NewReader((good + good)[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		want := fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good))
+		// What is left of a line may be a line: that it is not whole is seen by the error.
+		if err == nil || err.Error() != want && err.Error() != fmt.Sprintf("after line %d: invalid request: the file is cut off", cut/len(good)+1) {
+			t.Fatalf("cut after %d bytes: %v, want %s", cut, err, want)
 		}
 	}
 }
