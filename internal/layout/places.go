@@ -38,6 +38,7 @@ func places() []place {
 		{"internal/pbsnodes", true},
 		{"internal/translate", true},
 		{"internal/swf", true},
+		{"internal/sim/lublin", true},
 		{"internal/plot", true},
 		{"internal/sim/kernel", true},
 		{"internal/sim/consensus", true},
