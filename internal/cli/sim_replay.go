@@ -28,9 +28,20 @@ func simReplay() (branch, []ucli.Flag) {
 			&ucli.StringFlag{Name: "order", Usage: "replay: who may start before whom: `fcfs|easy|sjbf`", Value: "easy"},
 			&ucli.StringFlag{Name: "expect", Usage: "replay: how long jobs are expected to take: as long as they `asked|known|last-two`", Value: "asked"},
 			&ucli.StringFlag{Name: "correct", Usage: "replay: how long those that have outlived that: as long as they asked for, or a little longer each time: `asked|steps`", Value: "asked"},
-			&ucli.IntFlag{Name: "processors", Usage: "replay: of the machine, in place of what the log's header says: `N`"},
-			&ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "replay: write the schedule to this `FILE`, as a log in the same format"},
+			processorsFlag(),
+			&ucli.BoolFlag{Name: "unasked", Usage: "replay: a job that asked for no time has asked for as long as it ran"},
+			&ucli.BoolFlag{Name: "once", Usage: "replay: play it once only, and not again to see whether it comes out the same"},
+			outputFlag(),
 		}, resultFlags()...)
+}
+
+// processorsFlag and outputFlag are of all that reads or writes logs.
+func processorsFlag() ucli.Flag {
+	return &ucli.IntFlag{Name: "processors", Usage: "replay: of the machine, in place of what the log's header says; model: of the machine: `N`"}
+}
+
+func outputFlag() ucli.Flag {
+	return &ucli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "replay: write what became of each job to this `FILE`, as a log in the same format, or a table if it ends with .csv or .json; model: write the log"}
 }
 
 // The words of roost sim replay.
@@ -67,7 +78,7 @@ func replay(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	opt := sim.Options{Order: sim.Order(order), Estimate: sim.Estimate(expect), Correction: sim.Correction(correct), Processors: int64(c.count("processors"))}
+	opt := sim.Options{Order: sim.Order(order), Estimate: sim.Estimate(expect), Correction: sim.Correction(correct), Processors: int64(c.count("processors")), Unasked: c.flag("unasked")}
 	shown := printable(args[0])
 	log, err := c.readLog(args[0])
 	if err != nil {
@@ -84,12 +95,17 @@ func replay(c *call, args []string) error {
 		return problem(roost.Invalid, "%s: %v", shown, err)
 	}
 	took := time.Since(began)
-	again, err := sim.Replay(log, opt)
-	if err != nil || again.Digest != played.Digest {
-		return problem(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please tell us, with the log", shown, played.Digest, again.Digest)
+	if err := playable(shown, played); err != nil {
+		return err
+	}
+	if !c.flag("once") {
+		again, err := sim.Replay(log, opt)
+		if err != nil || again.Digest != played.Digest {
+			return problem(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please tell us, with the log", shown, played.Digest, again.Digest)
+		}
 	}
 	if out := c.text("output"); out != "" {
-		if err := c.writeSchedule(out, log, played, opt); err != nil {
+		if err := c.writeOutcomes(out, log, played, opt); err != nil {
 			return err
 		}
 	}
@@ -100,7 +116,7 @@ func replay(c *call, args []string) error {
 	if err := c.writePicture(courseCharts(course, played, opt.Processors)...); err != nil {
 		return err
 	}
-	r := replayed{played: played, summary: sim.Summarise(played, opt.Processors), opt: opt, took: took}
+	r := replayed{played: played, summary: sim.Summarise(played, opt.Processors), opt: opt, took: took, once: c.flag("once")}
 	if c.json() {
 		return r.json(c)
 	}
@@ -138,6 +154,9 @@ func (c *call) unpacked(file string, read func(shown string, r io.Reader) error)
 	var text io.Reader = buffered
 	if magic, _ := buffered.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
 		z, err := gzip.NewReader(buffered)
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+			err = errors.New("the file is cut off")
+		}
 		if err != nil {
 			return problem(roost.Invalid, "%s: %v", shown, err)
 		}
@@ -149,15 +168,15 @@ func (c *call) unpacked(file string, read func(shown string, r io.Reader) error)
 	return nil
 }
 
-func (c *call) writeSchedule(file string, log *swf.Log, played *sim.Played, opt sim.Options) error {
-	headers := append([]swf.Header{}, log.Headers...)
-	headers = append(headers, swf.Header{Name: "MaxProcs", Value: fmt.Sprint(opt.Processors)},
-		swf.Header{Name: "Note", Value: "waits are those of roost sim replay --order " + c.text("order") + " --expect " + c.text("expect") + " --correct " + c.text("correct")})
-	var text strings.Builder
-	if err := played.Schedule(headers).Write(&text); err != nil {
-		return problem(roost.NoOutput, "%v", err)
+// playable refuses a log of which nothing could be played.
+func playable(shown string, played *sim.Played) error {
+	switch {
+	case len(played.Jobs) > 0:
+		return nil
+	case played.NoRequest > 0:
+		return advise(problem(roost.Invalid, "%s: no job of it can be played: of %d, %d asked for no time", shown, played.LeftOut, played.NoRequest), "with --unasked those have asked for as long as they ran")
 	}
-	return c.writeNew(file, text.String())
+	return problem(roost.Invalid, "%s: no job of it can be played: of %d, none has both a length and a size that the machine has", shown, played.LeftOut)
 }
 
 // replayed is what there is to say of a replay.
@@ -166,13 +185,18 @@ type replayed struct {
 	summary sim.Summary
 	opt     sim.Options
 	took    time.Duration
+	once    bool
 }
 
 func (r *replayed) print(w io.Writer, name string) {
 	s := &r.summary
 	fmt.Fprintf(w, "%s: %s on %s\n\n", name, plural(s.Jobs, "job"), plural(int(r.opt.Processors), "processor"))
 	if r.played.LeftOut > 0 {
-		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine\n", plural(r.played.LeftOut, "job"))
+		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine", plural(r.played.LeftOut, "job"))
+		if n := r.played.NoRequest; n > 0 {
+			fmt.Fprintf(w, "; %d asked for no time", n)
+		}
+		fmt.Fprintln(w)
 	}
 	wait := &s.Wait
 	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n",
@@ -183,8 +207,14 @@ func (r *replayed) print(w io.Writer, name string) {
 	if s.Outlived > 0 {
 		fmt.Fprintf(w, "  outlived      %s what was expected\n", plural(s.Outlived, "job"))
 	}
-	fmt.Fprintf(w, "  as the log    %d waited as long as it says\n", s.Same)
-	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; played twice, digest %016x both times\n", r.played.Events, float64(s.Jobs)/r.took.Seconds(), r.played.Digest)
+	if s.Told > 0 {
+		fmt.Fprintf(w, "  as the log    %d waited as long as it says\n", s.Same)
+	}
+	times := "played twice, digest %016x both times"
+	if r.once {
+		times = "played once, digest %016x"
+	}
+	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; "+times+"\n", r.played.Events, float64(s.Jobs)/r.took.Seconds(), r.played.Digest)
 }
 
 // spoken is a number of seconds for people.
@@ -199,7 +229,7 @@ func (r *replayed) json(c *call) error {
 	s := &r.summary
 	return printJSON(c.stdout, document{
 		"log": c.args[1], "order": c.text("order"), "expect": c.text("expect"), "correct": c.text("correct"), "processors": r.opt.Processors,
-		"jobs": s.Jobs, "left_out": r.played.LeftOut,
+		"jobs": s.Jobs, "left_out": r.played.LeftOut, "asked_for_no_time": r.played.NoRequest,
 		"wait_seconds": document{"mean": s.Wait.Mean, "median": s.Wait.Median, "p95": s.Wait.P95, "p99": s.Wait.P99, "most": s.Wait.Most},
 		"slowdown":     s.Slowdown, "utilisation": s.Utilisation, "makespan_seconds": s.Makespan, "out_of_turn": s.Early, "outlived": s.Outlived, "same_wait": s.Same,
 		"events": r.played.Events, "digest": fmt.Sprintf("%016x", r.played.Digest), "took_seconds": r.took.Seconds(),

@@ -14,9 +14,13 @@ func resultFlags() []ucli.Flag {
 	return []ucli.Flag{
 		&ucli.StringFlag{Name: "csv", Usage: "write the result as a table to this `FILE`, with commas between the columns"},
 		&ucli.StringFlag{Name: "svg", Usage: "draw the result into this `FILE`"},
-		&ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "write over files"},
+		overwriteFlag(),
 		jsonFlag(),
 	}
+}
+
+func overwriteFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "force", Aliases: []string{"f"}, Usage: "write over files"}
 }
 
 // seedFlag is that of all that draws random numbers.

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,9 +39,21 @@ func TestSim(t *testing.T) {
 		{"roost sim replay small.swf --processors 0", "", "", "a machine of 0 processors", 65},
 		{"roost sim replay -", strings.TrimPrefix(smallLog, "; MaxProcs: 4\n"), "", "no line says \"; MaxProcs: N\"\nsay how many processors the machine has with --processors", 65},
 		{"roost sim replay -", smallLog + "5 4 -1\n", "", "standard input: line 6: invalid request: it has 3 fields, want 18", 65},
-		{"roost sim replay -", packed.String()[:packed.Len()-12], "", "the file is cut off", 65},
+		{"roost sim replay -", packed.String()[:packed.Len()-12], "", "after line 5: invalid request: the file is cut off", 65},
+		{"roost sim replay -", packed.String()[:5], "", "standard input: the file is cut off", 65},
+		{"roost sim replay -", packed.String()[:packed.Len()-6] + "\x00\x00" + packed.String()[packed.Len()-4:], "", "after line 5: gzip: invalid checksum", 65},
 		{"roost sim replay nowhere", "", "", "nowhere: no such file or directory", 66},
 		{"roost sim replay small.swf --order sjfb", "", "", "did you mean sjbf?", 64},
+		{"roost sim replay small.swf --once", "", "played once, digest ", "", 0},
+		{"roost sim replay -", "; MaxProcs: 4\n1 0 -1 100 3 -1 -1 3 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n", "", "no job of it can be played: of 1, 1 asked for no time\nwith --unasked", 65},
+		{"roost sim replay - --unasked", "; MaxProcs: 4\n1 0 -1 100 3 -1 -1 3 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n", "1 job on 4 processors", "", 0},
+		{"roost sim replay - --processors 2", "1 0 -1 100 3 -1 -1 3 90 -1 1 1 -1 -1 -1 -1 -1 -1\n", "", "no job of it can be played: of 1, none has both a length and a size", 65},
+		{"roost sim model 3 --processors 64 --seed 5 --types --overask 2", "", "; MaxProcs: 64\n", "", 0},
+		{"roost sim model 30 -o made.swf", "", "made.swf: 30 jobs on 128 processors in ", "", 0},
+		{"roost sim model many", "", "", `"many" is no number of jobs`, 64},
+		{"roost sim model 0", "", "", "a log of 0 jobs", 65},
+		{"roost sim model 5 --processors 0", "", "", "a machine of 0 processors", 65},
+		{"roost sim model 5 --order fcfs", "", "", "order", 64},
 		{"roost sim play small.swf", "", "", "unknown command \"play\"", 64},
 		{"roost sim replay", "", "", "replay needs a log", 64},
 		{"roost sim replay small.swf other.swf", "", "", "one argument too many: \"other.swf\"", 64},
@@ -115,5 +128,47 @@ func TestSimHRM(t *testing.T) {
 		if !strings.Contains(said[0], want) {
 			t.Errorf("it does not say %s:\n%s", want, said[0])
 		}
+	}
+}
+
+// TestSimOutcomes holds that what became of each job goes into a file of the kind that its name says, and that a log that was made up can be played.
+func TestSimOutcomes(t *testing.T) {
+	a, stdout, stderr := testApp(t, t.TempDir())
+	run := func(line string) {
+		t.Helper()
+		stdout.Reset()
+		if code := a.Run(t.Context(), strings.Fields(line)); code != 0 {
+			t.Fatalf("%s: exit status %d: %s", line, code, stderr)
+		}
+	}
+	read := func(name string) string {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(a.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if err := os.WriteFile(filepath.Join(a.dir, "small.swf"), []byte(smallLog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("roost sim replay small.swf -o jobs.csv")
+	want := "job,line,user,submit_seconds,wait_seconds,start_seconds,run_seconds,processors,asked_seconds,expected_seconds,outlived,out_of_turn\n1,2,1,0,0,0,100,3,100,100,0,false\n"
+	if got := read("jobs.csv"); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "\n4,5,2,3,0,3,50,1,60,60,0,true\n") {
+		t.Errorf("got %s", got)
+	}
+	run("roost sim replay small.swf -o jobs.json")
+	var jobs []struct {
+		Job       int
+		Early     bool `json:"out_of_turn"`
+		Processed int  `json:"processors"`
+	}
+	if err := json.Unmarshal([]byte(read("jobs.json")), &jobs); err != nil || len(jobs) != 4 || jobs[3].Job != 4 || !jobs[3].Early || jobs[0].Processed != 3 {
+		t.Errorf("%v: got %+v", err, jobs)
+	}
+	run("roost sim model 500 --processors 64 --seed 3 --overask 3 -o made.swf")
+	run("roost sim replay made.swf --order sjbf")
+	if !strings.Contains(stdout.String(), "made.swf: 500 jobs on 64 processors") || strings.Contains(stdout.String(), "left out") {
+		t.Errorf("got %s", stdout)
 	}
 }

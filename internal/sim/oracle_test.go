@@ -45,6 +45,9 @@ func playNaively(log *swf.Log, opt Options) []naiveJob {
 		if procs <= 0 {
 			procs = j.Procs
 		}
+		if j.Request <= 0 && opt.Unasked {
+			j.Request = j.Run
+		}
 		if procs <= 0 || procs > opt.Processors || j.Procs > opt.Processors || j.Run <= 0 || j.Request <= 0 {
 			continue
 		}
@@ -234,7 +237,7 @@ func TestOracle(t *testing.T) {
 				Estimate
 				Correction
 			}{{Asked, ByRequest}, {Known, ByRequest}, {LastTwo, ByRequest}, {LastTwo, BySteps}} {
-				opt := Options{Processors: procs, Order: order, Estimate: how.Estimate, Correction: how.Correction}
+				opt := Options{Processors: procs, Order: order, Estimate: how.Estimate, Correction: how.Correction, Unasked: seed%3 == 0}
 				p, err := Replay(log, opt)
 				if err != nil {
 					t.Fatal(err)

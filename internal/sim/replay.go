@@ -49,6 +49,7 @@ type Options struct {
 	Order      Order
 	Estimate   Estimate
 	Correction Correction
+	Unasked    bool // a job that asked for no time has asked for as long as it ran
 }
 
 // Outcome is what became of one job. Times are in seconds of the log.
@@ -114,9 +115,11 @@ const epoch = 1_000_000
 // Played is what a replay came to.
 type Played struct {
 	Jobs    []Outcome // in the order of their submission; of those at the same time, by number
-	LeftOut int       // jobs of the log that had no length or no size, or one that is larger than the machine
-	Events  int64
-	Digest  uint64 // of all events in their order: two replays with the same are the same
+	LeftOut int       // jobs of the log that had no length or no size, or one that is larger than the machine, or asked for no time
+	// NoRequest is how many of those would have been played if they had asked for a time.
+	NoRequest int
+	Events    int64
+	Digest    uint64 // of all events in their order: two replays with the same are the same
 }
 
 // Replay plays the jobs of a log.
@@ -124,8 +127,8 @@ func Replay(log *swf.Log, opt Options) (*Played, error) {
 	if opt.Processors < 1 || opt.Processors > math.MaxInt32 {
 		return nil, fmt.Errorf("%w: a machine of %d processors", roost.Invalid, opt.Processors)
 	}
-	p := &Played{Jobs: outcomes(log, opt.Processors)}
-	p.LeftOut = len(log.Jobs) - len(p.Jobs)
+	p := &Played{}
+	p.take(log, &opt)
 	r := newReplay(opt, p.Jobs)
 	d := newDigest()
 	for {
@@ -145,8 +148,8 @@ func Replay(log *swf.Log, opt Options) (*Played, error) {
 	return p, nil
 }
 
-// outcomes are the jobs of a log that can be played, in the order in which they are.
-func outcomes(log *swf.Log, procs int64) []Outcome {
+// take lists the jobs of a log that can be played, in the order in which they are.
+func (p *Played) take(log *swf.Log, opt *Options) {
 	type place struct {
 		submit, id int64
 		at         int
@@ -161,26 +164,32 @@ func outcomes(log *swf.Log, procs int64) []Outcome {
 		}
 		return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(a.at, b.at))
 	})
-	all := make([]Outcome, 0, len(order))
+	p.Jobs = make([]Outcome, 0, len(order))
 	for _, one := range order {
-		if o, ok := outcome(&log.Jobs[one.at], procs); ok {
-			all = append(all, o)
+		switch o, fits := outcome(&log.Jobs[one.at], opt); {
+		case fits && o.Request > 0:
+			p.Jobs = append(p.Jobs, o)
+		case fits:
+			p.NoRequest++
 		}
 	}
-	return all
+	p.LeftOut = len(log.Jobs) - len(p.Jobs)
 }
 
-// outcome is a job as it is played, if it can be. A log may know only one of how long it asked for and ran, and of how many processors it asked for and got: what it
-// asked for is what a scheduler knows.
-func outcome(j *swf.Job, procs int64) (o Outcome, ok bool) {
+// outcome is a job as it is played, if it has a length, and a size that the machine has. A log may know only one of how many processors it asked for and got: what it asked
+// for is what a scheduler knows.
+func outcome(j *swf.Job, opt *Options) (o Outcome, fits bool) {
 	o = Outcome{Job: *j, Procs: j.Requested, Length: j.Run, Start: -1}
 	if o.Procs <= 0 {
 		o.Procs = j.Procs
 	}
-	if j.Request > 0 {
-		o.Length = min(o.Length, j.Request)
+	if o.Request <= 0 && opt.Unasked {
+		o.Request = j.Run
 	}
-	return o, o.Procs > 0 && max(o.Procs, j.Procs) <= procs && o.Length > 0 && j.Request > 0
+	if o.Request > 0 {
+		o.Length = min(o.Length, o.Request)
+	}
+	return o, o.Procs > 0 && max(o.Procs, j.Procs) <= opt.Processors && o.Length > 0
 }
 
 func newReplay(opt Options, jobs []Outcome) *replay {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/roost-batch/roost/internal/swf"
@@ -183,4 +184,30 @@ func TestFirstComeFirstServed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzReplay holds that whatever can be read as a log can be played, always ends, and comes out the same twice.
+func FuzzReplay(f *testing.F) {
+	f.Add("1 0 -1 100 3 -1 -1 3 100 -1 1 1 -1 -1 -1 -1 -1 -1\n2 1 -1 50 4 -1 -1 4 50 -1 1 1 -1 -1 -1 -1 -1 -1\n", uint8(4), uint8(0))
+	f.Add("9 4294967296 -1 4294967296 1 -1 -1 1 4294967296 -1 1 1 -1 -1 -1 -1 -1 -1\n9 0 -1 -7 -9 -1 -1 0 -3 -1 1 1 -1 -1 -1 -1 -1 -1\n", uint8(1), uint8(5))
+	f.Fuzz(func(t *testing.T, text string, processors, how uint8) {
+		log, err := swf.Read(strings.NewReader(text))
+		if err != nil || len(log.Jobs) > 100 {
+			return
+		}
+		opt := Options{Processors: int64(processors), Order: Order(how % 3), Estimate: Estimate(how / 3 % 3), Correction: Correction(how / 9 % 2), Unasked: how >= 128}
+		p, err := Replay(log, opt)
+		if err != nil {
+			if processors == 0 {
+				return
+			}
+			t.Fatal(err)
+		}
+		again, err := Replay(log, opt)
+		if err != nil || again.Digest != p.Digest {
+			t.Fatalf("digests %x and %x, %v", p.Digest, again.Digest, err)
+		}
+		fitsAlways(t, p, opt.Processors)
+		Summarise(p, opt.Processors)
+	})
 }

@@ -16,7 +16,8 @@ type Summary struct {
 	Outlived    int     // jobs of which less was expected
 	Makespan    int64   // from the first submission to the last end
 	Utilisation float64 // of the processors, meanwhile
-	Same        int     // jobs that waited for as long as the log says
+	Told        int     // jobs of which the log says how long they waited
+	Same        int     // those that waited for as long here
 }
 
 // Spread is how a figure is spread over the jobs.
@@ -50,6 +51,9 @@ func Summarise(p *Played, processors int64) Summary {
 		}
 		if o.Outlived > 0 {
 			s.Outlived++
+		}
+		if o.Wait >= 0 {
+			s.Told++
 		}
 		if w == o.Wait {
 			s.Same++
