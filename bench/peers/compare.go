@@ -183,6 +183,7 @@ type remote struct {
 	in      io.WriteCloser
 	orders  *json.Encoder
 	answers chan answer // closed when it has ended
+	leave   func()      // removes its control group
 }
 
 func (b *bench) start(system string, cell bool) (*remote, error) {
@@ -210,6 +211,13 @@ func (b *bench) start(system string, cell bool) (*remote, error) {
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("make namespaces: %w", err)
+	}
+	if r.leave, err = even(fmt.Sprintf("peers-%s-%d", system, cmd.Process.Pid), cmd.Process.Pid); err != nil {
+		r.leave = func() {}
+		fmt.Fprintf(os.Stderr, "peers: %s has no control group for CPU time: measure on a quiet machine: %v\n", title(system), err)
+	}
+	if _, err := r.in.Write([]byte(goOn)); err != nil {
+		return nil, err
 	}
 	r.orders = json.NewEncoder(r.in)
 	go func() {
@@ -256,6 +264,7 @@ func (b *bench) endOne(system string) {
 	}
 	r.cmd.Wait()
 	late.Stop()
+	r.leave()
 	os.RemoveAll(filepath.Join(b.root, "bench", system))
 }
 

@@ -52,7 +52,7 @@ type sizes struct {
 
 // The sizes of a full run and of one to try things with.
 var (
-	full  = sizes{Latency: 20, Batch: 500, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000, Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
+	full  = sizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000, Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
 	quick = sizes{Latency: 4, Batch: 100, Loop: 30, Queued: []int{1000}, Restart: 500, Machines: 500, Jobs: 200, Kinds: 20, Matches: 1}
 )
 

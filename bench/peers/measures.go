@@ -42,7 +42,7 @@ func measures() []measure {
 			return []figure{{"start", "submit to start, idle pool", "submit to start", seconds, false}, {"command", "the command that submits", "the command", seconds, false}}
 		}},
 		{name: "batch", rounds: true, run: (*agent).batch, figures: func(_ int, s sizes) []figure {
-			return []figure{{"batch", fmt.Sprintf("jobs finished a second, an array of %d /bin/true", s.Batch), "array, finished", perSecond, true}}
+			return []figure{{"batch", fmt.Sprintf("jobs finished a second, an array of %d /bin/true", s.Batch), "array, finished", perSecond, true}, {"cost", "CPU time for each of them", "CPU for a job", seconds, false}}
 		}},
 		{name: "loop", rounds: true, run: (*agent).loop, figures: func(int, sizes) []figure {
 			return []figure{{"loop", "submits a second, commands in a shell's loop", "submitted in a loop", perSecond, true}}

@@ -104,6 +104,17 @@ func everything() (total float64) {
 	return total
 }
 
+// spent sums the CPU time, in seconds, of all processes of the system that there are or were: of one that has ended, its parent knows. What our own
+// commands took is left out.
+func spent() (total float64) {
+	for _, p := range gauge.Processes() {
+		if p.PID != os.Getpid() {
+			total += p.Own + p.Reaped
+		}
+	}
+	return total
+}
+
 // running reads how much more memory everything takes for each job that runs, the job's own processes apart.
 func (a *agent) running(ctx context.Context, _ order, ans *answer) error {
 	if err := pause(ctx, settle); err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,11 +46,17 @@ func namespaces(p place) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
+// goOn is what the first process waits for: by then it is in its control group, and with it all that it starts.
+const goOn = "\n"
+
 // first is the first process of the namespaces: it arranges them, starts the agent, and reaps what daemons leave behind. When it ends, the kernel ends
 // everything else in there. It returns its exit status.
 func first(args []string) int {
 	var p place
 	err := json.Unmarshal([]byte(args[0]), &p)
+	if err == nil {
+		_, err = io.ReadFull(os.Stdin, make([]byte, len(goOn)))
+	}
 	if err == nil {
 		err = p.arrange()
 	}

@@ -95,6 +95,20 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+func TestCPUGroup(t *testing.T) {
+	for text, want := range map[string]string{
+		"5:memory:/a\n3:cpu,cpuacct:/box/x\n0::/user\n": "/c/cpu/box/x",
+		"2:cpuacct:/\n0::/user.slice\n":                 "/c/user.slice",
+		"0::/\n":                                        "/c",
+		"":                                              "/c",
+		"junk\n":                                        "/c",
+	} {
+		if got := cpuGroup(text, "/c"); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestMeasures holds that every figure of every measure has a key and a name of its own.
 func TestMeasures(t *testing.T) {
 	seen := map[string]bool{}
@@ -106,7 +120,7 @@ func TestMeasures(t *testing.T) {
 		}
 		seen[l.Figure], seen[l.Title] = true, true
 	}
-	if len(r.Lines) != 13 {
+	if len(r.Lines) != 14 {
 		t.Errorf("there are %d", len(r.Lines))
 	}
 }

@@ -42,10 +42,12 @@ func TestTable(t *testing.T) {
 submit to start, idle pool                         30 ms        3.0 s (100)      -             n/a [1]
 the command that submits                           15 ms        21 ms (1.4)      -             n/a [2]
 jobs finished a second, an array of 100 /bin/true  200/s        50/s (0.25)      25/s (0.12)   -
+CPU time for each of them                          n/a          n/a [3]          n/a           -
 
 2 cores. 2026-11-22 18:00. Medians; in brackets the ratio to Roost's.
 [1] Grid Engine, submit to start, idle pool: start: no daemon
 [2] Grid Engine, the command that submits: start: no daemon
+[3] HTCondor, CPU time for each of them: the second time it failed
 `
 	if squeeze(out.String()) != squeeze(want) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
@@ -125,7 +127,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&text).ReadAll()
-	if err != nil || len(rows) != 1+3*4 || rows[1][4] != "roost" || rows[1][7] != "0.03" || rows[2][10] != "100" || rows[4][11] != "start: no daemon" {
+	if err != nil || len(rows) != 1+4*4 || rows[1][4] != "roost" || rows[1][7] != "0.03" || rows[2][10] != "100" || rows[4][11] != "start: no daemon" {
 		t.Errorf("%v: got %q", err, rows)
 	}
 	text.Reset()
