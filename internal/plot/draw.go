@@ -163,7 +163,7 @@ func (c *Chart) plotter(i int) plot.Plotter {
 	if s.Kind == Bars {
 		return c.bars(i)
 	}
-	points := thin(s.Points)
+	points := thin(s.Points, c.X.Log)
 	line := &plotter.Line{XYs: points, LineStyle: draw.LineStyle{Color: palette(i), Width: 2}}
 	if i >= colours {
 		line.Dashes = []vg.Length{8, 3}

@@ -124,7 +124,7 @@ func TestThin(t *testing.T) {
 			x += r.ExpFloat64() * float64(r.IntN(2))
 			points[i] = Point{x, r.NormFloat64()}
 		}
-		got := thin(points)
+		got := thin(points, false)
 		if len(got) > min(n, 4*(columns+1)) {
 			t.Errorf("%d of %d are left", len(got), n)
 		}
@@ -144,6 +144,23 @@ func TestThin(t *testing.T) {
 		}
 		if i != len(kept) {
 			t.Errorf("of %d points, those left are in another order", n)
+		}
+	}
+}
+
+// TestThinPowers holds that on a scale of powers of ten what is small keeps its columns.
+func TestThinPowers(t *testing.T) {
+	points := make([]Point, 100_000)
+	for i := range points {
+		points[i] = Point{float64(i + 1), float64(i)}
+	}
+	got := thin(points, true)
+	if len(got) > 4*(columns+1) {
+		t.Errorf("%d are left", len(got))
+	}
+	for i := range 50 { // in columns of their own
+		if Point(got[i]) != points[i] {
+			t.Fatalf("point %d: got %v, want %v", i, got[i], points[i])
 		}
 	}
 }

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"gonum.org/v1/plot/plotter"
@@ -10,22 +11,30 @@ import (
 // columns is into how many a series is cut that has too many points: no picture shows more.
 const columns = 1200
 
-// thin is a series with no more points than a picture can show: of each column's points the first, the lowest, the highest and the last in their order. What
-// leads back is left as it is.
-func thin(points []Point) plotter.XYs {
+// thin is a series with no more points than a picture can show: of each column's points the first, the lowest, the highest and the last in their order. On
+// a scale of powers of ten columns are as wide as they are there: otherwise all that is small would lie in the first. What leads back is left as it is.
+func thin(points []Point, powers bool) plotter.XYs {
 	back := func(a, b Point) int { return cmp.Compare(a.X, b.X) }
 	if len(points) <= 4*columns || !slices.IsSortedFunc(points, back) {
 		return all(points)
 	}
-	first, wide := points[0].X, (points[len(points)-1].X-points[0].X)/columns
+	place := func(x float64) float64 {
+		if powers {
+			return math.Log(x)
+		}
+		return x
+	}
+	first := place(points[0].X)
+	wide := (place(points[len(points)-1].X) - first) / columns
 	if wide <= 0 {
 		return all(points)
 	}
+	in := func(i int) int { return int((place(points[i].X) - first) / wide) }
 	var out plotter.XYs
 	for from := 0; from < len(points); {
-		column := int((points[from].X - first) / wide)
+		column := in(from)
 		low, high, to := from, from, from
-		for ; to < len(points) && int((points[to].X-first)/wide) == column; to++ {
+		for ; to < len(points) && in(to) == column; to++ {
 			if points[to].Y < points[low].Y {
 				low = to
 			}
