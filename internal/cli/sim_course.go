@@ -8,10 +8,11 @@ import (
 	"github.com/roost-batch/roost/internal/sim"
 )
 
-// Into how many spans the time of a replay is cut for a table or a picture, and how many users have a line of their own.
+// Into how many spans the time of a replay is cut for a table and for a picture, in which more are a thicket, and how many users have a line of their own.
 const (
-	simSpans = 600
-	simUsers = 5
+	tableSpans   = 600
+	pictureSpans = 120
+	simUsers     = 5
 )
 
 // courseTable is a course as a table, a span a row.

@@ -109,11 +109,10 @@ func replay(c *call, args []string) error {
 			return err
 		}
 	}
-	course := sim.NewCourse(played, simSpans, simUsers)
-	if err := c.writeTable(courseTable(course)); err != nil {
+	if err := c.writeTable(courseTable(sim.NewCourse(played, tableSpans, simUsers))); err != nil {
 		return err
 	}
-	if err := c.writePicture(courseCharts(course, played, opt.Processors)...); err != nil {
+	if err := c.writePicture(courseCharts(sim.NewCourse(played, pictureSpans, simUsers), played, opt.Processors)...); err != nil {
 		return err
 	}
 	r := replayed{played: played, summary: sim.Summarise(played, opt.Processors), opt: opt, took: took, once: c.flag("once")}
