@@ -46,8 +46,8 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, and the replicated log
-	$(GO) run ./bench
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, and the replicated log; FLAGS="-csv FILE" keeps it as a table
+	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench Grants ./internal/replica

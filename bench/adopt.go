@@ -41,7 +41,7 @@ func (b *bencher) adopt() error {
 		}
 		took = append(took, d)
 	}
-	aimed(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks), took.At(50) <= adoptAim, adoptAim.String(),
+	b.aimed(fmt.Sprintf("a killed startd's %d tasks adopted and advertised", adoptTasks), took.At(50) <= adoptAim, adoptAim.String(),
 		"p50 %v  max %v", took.At(50), took.At(100))
 	if err := b.awaitRunning(id, adoptTasks); err != nil {
 		return err

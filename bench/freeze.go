@@ -38,7 +38,7 @@ func (b *bencher) freeze() error {
 		return err
 	}
 	if !host.Can().Freeze {
-		row("freezing", "not measured: %q", host.Can().Missing)
+		b.row("freezing", "not measured: %q", host.Can().Missing)
 		return nil
 	}
 	defer host.Close()
@@ -82,7 +82,7 @@ func (b *bencher) freezeGroup(host *cgroup.Host) error {
 	}
 	took, err := b.freezeOften(g, g.Freeze, g.Thaw)
 	if err == nil {
-		freezeRow("freeze 60 spinning processes by their control group", took)
+		b.freezeRow("freeze 60 spinning processes by their control group", took)
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func (b *bencher) freezeTask(host *cgroup.Host) error {
 	freeze := func() error { return errors.Join(g.Freeze(), s.Suspend(o.Attempt)) } // as a startd does it
 	took, err := b.freezeOften(g, freeze, func() error { return s.Resume(o.Attempt) })
 	if err == nil {
-		freezeRow("freeze a task of 60 spinning processes", took)
+		b.freezeRow("freeze a task of 60 spinning processes", took)
 	}
 	return err
 }
@@ -178,6 +178,6 @@ func awaitFrozen(events *os.File, want bool) error {
 	return fmt.Errorf("not frozen (or thawed) after 10s: %w", roost.Unavailable)
 }
 
-func freezeRow(what string, took gauge.Samples) {
-	aimed(what, took.At(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.At(50), took.At(99))
+func (b *bencher) freezeRow(what string, took gauge.Samples) {
+	b.aimed(what, took.At(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.At(50), took.At(99))
 }

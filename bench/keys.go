@@ -26,7 +26,7 @@ const (
 // guard alone while the startd hangs.
 func (b *bencher) keys() error {
 	if os.Geteuid() != 0 {
-		row("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
+		b.row("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
 		return nil
 	}
 	dir := filepath.Join(b.dir, "pool")
@@ -84,7 +84,7 @@ func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 		}
 	}
 	print := func(what string, took gauge.Samples) {
-		aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.At(99) <= keyAim, keyAim.String()+" for 99 of 100",
+		b.aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.At(99) <= keyAim, keyAim.String()+" for 99 of 100",
 			"p50 %v  p99 %v  max %v", took.At(50), took.At(99), took.At(100))
 	}
 	if print("", both); len(alone) > 0 {

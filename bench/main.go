@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,10 +21,16 @@ import (
 func main() {
 	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+strings.Join(names(), " "))
 	keep := flag.Bool("keep", false, "keep the pool's directory")
+	table := flag.String("csv", "", "write the results as a table to this `FILE`, with commas between the columns")
+	asJSON := flag.Bool("json", false, "print the results as JSON; their lines go to the standard error")
 	flag.Parse()
+	all := &results{out: os.Stdout}
+	if *asJSON {
+		all.out = os.Stderr
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, *only, *keep); err != nil {
+	if err := errors.Join(run(ctx, all, *only, *keep), all.write(*table, *asJSON)); err != nil { // what was measured is kept in any case
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -66,7 +73,7 @@ func names() []string {
 	return all
 }
 
-func run(ctx context.Context, only string, keep bool) error {
+func run(ctx context.Context, all *results, only string, keep bool) error {
 	var wanted []string
 	if only != "" {
 		wanted = strings.Split(only, ",")
@@ -81,7 +88,7 @@ func run(ctx context.Context, only string, keep bool) error {
 		return err
 	}
 	if keep {
-		fmt.Println("directory:", dir)
+		fmt.Fprintln(all.out, "directory:", dir)
 	} else {
 		defer os.RemoveAll(dir)
 	}
@@ -93,15 +100,15 @@ func run(ctx context.Context, only string, keep bool) error {
 		if wanted != nil && !slices.Contains(wanted, m.name) {
 			continue
 		}
-		if err := runOne(ctx, m, roost, filepath.Join(dir, m.name)); err != nil {
+		if err := runOne(ctx, all, m, roost, filepath.Join(dir, m.name)); err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 	}
 	return nil
 }
 
-func runOne(ctx context.Context, m measurement, roost, dir string) error {
-	b := &bencher{ctx: ctx, roost: roost, dir: dir}
+func runOne(ctx context.Context, all *results, m measurement, roost, dir string) error {
+	b := &bencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all}
 	if m.nodes == 0 {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err

@@ -30,7 +30,7 @@ func (b *bencher) match() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, machines := range []int{1000, 10_000, 100_000} {
 		for _, classes := range []int{1, 100, 1000} {
-			if err := matchCell(machines, classes, 10*machines); err != nil {
+			if err := b.matchCell(machines, classes, 10*machines); err != nil {
 				return err
 			}
 			if b.ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (b *bencher) match() error {
 	return nil
 }
 
-func matchCell(machines, classes, tasks int) error {
+func (b *bencher) matchCell(machines, classes, tasks int) error {
 	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks), matchAims[[2]int{machines, classes}]
 	before := heap()
 	s, common := &match.Snapshot{Now: time.Unix(1, 0)}, classad.NewPool()
@@ -66,25 +66,26 @@ func matchCell(machines, classes, tasks int) error {
 	for _, g := range plan.Grants {
 		units += g.Units
 	}
-	text := fmt.Sprintf("%v, %d placed, %.0f placements/s", took.Round(time.Millisecond/10), units, float64(units)/took.Seconds())
+	const text = "%v, %d placed, %.0f placements/s"
+	values := []any{took.Round(time.Millisecond / 10), units, float64(units) / took.Seconds()}
 	if aims.scratch > 0 {
-		aimed(what+": from scratch", took <= aims.scratch, aims.scratch.String(), "%s", text)
+		b.aimed(what+": from scratch", took <= aims.scratch, aims.scratch.String(), text, values...)
 	} else {
-		row(what+": from scratch", "%s", text)
+		b.row(what+": from scratch", text, values...)
 	}
 	took, err := matchChange(s, matcher, plan)
 	if err != nil {
 		return err
 	}
 	if aims.change > 0 {
-		aimed(what+": after one change", took <= aims.change, aims.change.String(), "%v", took)
+		b.aimed(what+": after one change", took <= aims.change, aims.change.String(), "%v", took)
 	} else {
-		row(what+": after one change", "%v", took)
+		b.row(what+": after one change", "%v", took)
 	}
 	plan = match.Plan{}
 	if classes == 1 {
 		size := (heap() - before) / int64(machines)
-		aimed(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesAim, fmt.Sprint(bytesAim, " B"), "%d B", size)
+		b.aimed(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesAim, fmt.Sprint(bytesAim, " B"), "%d B", size)
 	}
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(matcher)

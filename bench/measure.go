@@ -29,6 +29,9 @@ type bencher struct {
 	roost string // the program
 	dir   string
 	pool  *e2e.Pool // nil: none
+
+	name    string // of the measurement
+	results *results
 }
 
 // job makes the specification of a job of that many tasks.
@@ -136,8 +139,8 @@ func (b *bencher) latency() error {
 			return err
 		}
 	}
-	row("submit to start, idle pool, over the API", "p50 %v  p99 %v", api.At(50), api.At(99))
-	row("submit to start, idle pool, roost submit FILE", "p50 %v  p99 %v", cli.At(50), cli.At(99))
+	b.row("submit to start, idle pool, over the API", "p50 %v  p99 %v", api.At(50), api.At(99))
+	b.row("submit to start, idle pool, roost submit FILE", "p50 %v  p99 %v", cli.At(50), cli.At(99))
 	return nil
 }
 
@@ -186,9 +189,9 @@ func (b *bencher) throughput() error {
 			return err
 		}
 	}
-	arrays.row(fmt.Sprintf("/bin/true, an array of %d, 16 slots", array))
-	singles.row(fmt.Sprintf("/bin/true, %d submits one by one, 16 slots", single))
-	crowd.row(fmt.Sprintf("/bin/true, %d submits by 8 clients, 16 slots", single))
+	arrays.row(b, fmt.Sprintf("/bin/true, an array of %d, 16 slots", array))
+	singles.row(b, fmt.Sprintf("/bin/true, %d submits one by one, 16 slots", single))
+	crowd.row(b, fmt.Sprintf("/bin/true, %d submits by 8 clients, 16 slots", single))
 	return nil
 }
 
@@ -228,8 +231,8 @@ func (b *bencher) measure(r *rate, jobs int, work func() error) error {
 	return nil
 }
 
-func (r *rate) row(what string) {
-	row(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.Median(), r.cost.Median(), r.parts)
+func (r *rate) row(b *bencher, what string) {
+	b.row(what, "%.0f finished/s, %.2f CPU ms a job (%s)", r.perSecond.Median(), r.cost.Median(), r.parts)
 }
 
 // queue measures how a large array is taken.
@@ -250,7 +253,7 @@ func (b *bencher) queue() error {
 				return err
 			}
 			grown = b.rss("schedd") - before
-			row("RSS with 100,000 tasks of one array queued", "%s", b.rssLine())
+			b.row("RSS with 100,000 tasks of one array queued", "%s", b.rssLine())
 		}
 		if _, err := b.pool.Client.Act(b.ctx, &wire.ActRequest{
 			Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}},
@@ -258,8 +261,8 @@ func (b *bencher) queue() error {
 			return rpc.FromStatus(err)
 		}
 	}
-	row("an array of 100,000 tasks accepted, on disk", "p50 %v  max %v", took.At(50), took.At(100))
-	row("schedd's growth for each of the 100,000 tasks", "%.0f bytes", float64(grown)/tasks)
+	b.row("an array of 100,000 tasks accepted, on disk", "p50 %v  max %v", took.At(50), took.At(100))
+	b.row("schedd's growth for each of the 100,000 tasks", "%.0f bytes", float64(grown)/tasks)
 	return nil
 }
 
@@ -274,7 +277,7 @@ func (b *bencher) submits() error {
 			}
 			rates = append(rates, rate)
 		}
-		row(fmt.Sprintf("single submits over the API, %d at a time", clients), "%.0f/s", rates.Median())
+		b.row(fmt.Sprintf("single submits over the API, %d at a time", clients), "%.0f/s", rates.Median())
 	}
 	var loop gauge.Samples
 	for range 50 {
@@ -284,7 +287,7 @@ func (b *bencher) submits() error {
 		}
 		loop = append(loop, time.Since(begin))
 	}
-	row("the qsub command itself", "p50 %v  p99 %v", loop.At(50), loop.At(99))
+	b.row("the qsub command itself", "p50 %v  p99 %v", loop.At(50), loop.At(99))
 	return nil
 }
 
@@ -316,8 +319,8 @@ func (b *bencher) memory() error {
 	if err := pause(b.ctx, 2000); err != nil {
 		return err
 	}
-	row("machine", "%d cores, %s", runtime.NumCPU(), runtime.GOARCH)
-	row("RSS of an idle pool", "%s", b.rssLine())
+	b.row("machine", "%d cores, %s", runtime.NumCPU(), runtime.GOARCH)
+	b.row("RSS of an idle pool", "%s", b.rssLine())
 	id, err := b.submit(job(16, "/bin/sleep", "1000"))
 	if err != nil {
 		return err
@@ -331,7 +334,7 @@ func (b *bencher) memory() error {
 			starters = append(starters, float64(p.RSS)/(1<<20))
 		}
 	}
-	aimed("RSS of one starter beside a running task", starters.Median() <= 4, "4 MiB", "median %.1f MiB of %d", starters.Median(), len(starters))
+	b.aimed("RSS of one starter beside a running task", starters.Median() <= 4, "4 MiB", "median %.1f MiB of %d", starters.Median(), len(starters))
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},
 	})

@@ -49,8 +49,8 @@ func (b *bencher) poll() error {
 		beside, answers = append(beside, rate), append(answers, took...)
 	}
 	left := beside.Median() / alone.Median()
-	row(fmt.Sprintf("/bin/true, %d submits/s, nobody asks", pollRate), "%.0f finished/s", alone.Median())
-	aimed(fmt.Sprintf("the same, %d clients ask every %v", pollers, pollEvery), left >= pollHarm, fmt.Sprintf("%.0f %% less", 100*(1-pollHarm)), "%.0f finished/s, %.2f of that; %d answers, p50 %v  p99 %v",
+	b.row(fmt.Sprintf("/bin/true, %d submits/s, nobody asks", pollRate), "%.0f finished/s", alone.Median())
+	b.aimed(fmt.Sprintf("the same, %d clients ask every %v", pollers, pollEvery), left >= pollHarm, fmt.Sprintf("%.0f %% less", 100*(1-pollHarm)), "%.0f finished/s, %.2f of that; %d answers, p50 %v  p99 %v",
 		beside.Median(), left, len(answers), answers.At(50), answers.At(99))
 	return nil
 }

@@ -9,19 +9,6 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-func row(what, format string, args ...any) {
-	fmt.Printf("%-52s %s\n", what, fmt.Sprintf(format, args...))
-}
-
-// aimed prints a value beside what it should be at most.
-func aimed(what string, met bool, aim, format string, args ...any) {
-	verdict := "met"
-	if !met {
-		verdict = "MISSED"
-	}
-	row(what, "%s  (aim: at most %s, %s)", fmt.Sprintf(format, args...), aim, verdict)
-}
-
 // cpu is the CPU time, in seconds, that the pool has used: each daemon's own, and under "tasks" what the starters have used together with the
 // tasks that they reaped.
 func (b *bencher) cpu() usage {

@@ -160,9 +160,9 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 		if err != nil {
 			return err
 		}
-		aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.At(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
+		b.aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.At(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
 	} else {
-		row("qstat -u"+about, "not measured: only root can submit as somebody else")
+		b.row("qstat -u"+about, "not measured: only root can submit as somebody else")
 	}
 	ids := []string{"qstat", "-f", "-F", "json", "-x"}
 	for i := range 100 {
@@ -172,7 +172,7 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 	if err != nil {
 		return err
 	}
-	row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
+	b.row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
 	for _, form := range []struct {
 		args    []string
 		earlier *time.Duration
@@ -187,7 +187,7 @@ func (b *bencher) lists(n int, table, document *time.Duration) error {
 			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.At(50))/float64(*form.earlier))
 		}
 		*form.earlier = l.wall.At(50)
-		row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.At(50), ratio,
+		b.row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.At(50), ratio,
 			float64(l.bytes)/1e6, l.cpu.At(50), (b.cpu()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.rss("schedd")-grown)/(1<<20))
 	}
 	return nil
@@ -213,7 +213,7 @@ func (b *bencher) qsub() error {
 		}
 		rates = append(rates, qsubRuns/time.Since(began).Seconds())
 	}
-	row("qsub, one after the other in a shell", "%.0f/s", rates.Median())
+	b.row("qsub, one after the other in a shell", "%.0f/s", rates.Median())
 	return nil
 }
 
@@ -229,17 +229,17 @@ func (b *bencher) array() error {
 	if err != nil {
 		return err
 	}
-	row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.At(50), float64(b.rss("schedd")-before)/(1<<20))
+	b.row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.At(50), float64(b.rss("schedd")-before)/(1<<20))
 	whole, err := b.list(5, "qstat", "-f", "1[]")
 	if err != nil {
 		return err
 	}
-	row("qstat -f of the array", "p50 %v", whole.wall.At(50))
+	b.row("qstat -f of the array", "p50 %v", whole.wall.At(50))
 	one, err := b.list(5, "qstat", "1[777777]")
 	if err != nil {
 		return err
 	}
-	row("qstat of one subjob", "p50 %v", one.wall.At(50))
+	b.row("qstat of one subjob", "p50 %v", one.wall.At(50))
 	spent := b.cpu()
 	all, err := b.list(1, "qstat", "-t", "1[]")
 	if err != nil {
@@ -248,11 +248,11 @@ func (b *bencher) array() error {
 	if all.lines != tasks+3 {
 		return fmt.Errorf("qstat -t: %d lines of %d subjobs", all.lines, tasks)
 	}
-	row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.At(50), float64(all.bytes)/1e6, all.cpu.At(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
+	b.row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.At(50), float64(all.bytes)/1e6, all.cpu.At(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
 	gone, err := b.list(1, "qdel", "1[]")
 	if err != nil {
 		return err
 	}
-	row("qdel of the array", "%v", gone.wall.At(50))
+	b.row("qdel of the array", "%v", gone.wall.At(50))
 	return nil
 }

@@ -38,8 +38,8 @@ func (b *bencher) waiting() error {
 		}
 	}
 	off, on := took[0].At(50), took[1].At(50)
-	row(fmt.Sprintf("%d tasks of 10 ms on 2 cores, none waits there", tasks), "p50 %v", off)
-	row("the same, 2 may wait on the machine", "p50 %v, %.2f of that", on, float64(on)/float64(off))
+	b.row(fmt.Sprintf("%d tasks of 10 ms on 2 cores, none waits there", tasks), "p50 %v", off)
+	b.row("the same, 2 may wait on the machine", "p50 %v, %.2f of that", on, float64(on)/float64(off))
 	return nil
 }
 
@@ -117,8 +117,8 @@ func (b *bencher) stacked() error {
 		return err
 	}
 	for i, what := range []string{"a stream task, submit to start", "a stream task, submit to the end of its work"} {
-		row(what+", idle machine", "p50 %v  p99 %v", idle[i].At(50), idle[i].At(99))
-		row(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].At(50), full[i].At(99), float64(full[i].At(50))/float64(idle[i].At(50)))
+		b.row(what+", idle machine", "p50 %v  p99 %v", idle[i].At(50), idle[i].At(99))
+		b.row(what+", batch on all cores", "p50 %v  p99 %v, %.2f of that", full[i].At(50), full[i].At(99), float64(full[i].At(50))/float64(idle[i].At(50)))
 	}
 	_, err = b.pool.Client.Act(b.ctx, &wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Force: true, Selection: &wire.Selection{Selectors: []string{id}},

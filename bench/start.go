@@ -145,10 +145,10 @@ func (b *bencher) start() error {
 		}
 	}
 	more := boxed.At(50) - plain.At(50)
-	row("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.At(50), plain.At(99))
-	row("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.At(50), task.At(99))
-	row("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", boxed.At(50), boxed.At(99))
-	aimed("what the sandbox costs beyond fork and exec", more <= startAim, startAim.String(), "%v, %.1f times as much in all", more,
+	b.row("/bin/true by fork and exec, to its end", "p50 %v  p99 %v", plain.At(50), plain.At(99))
+	b.row("/bin/true as a starter's task, to its end", "p50 %v  p99 %v", task.At(50), task.At(99))
+	b.row("/bin/true in the full sandbox, to its end", "p50 %v  p99 %v", boxed.At(50), boxed.At(99))
+	b.aimed("what the sandbox costs beyond fork and exec", more <= startAim, startAim.String(), "%v, %.1f times as much in all", more,
 		float64(boxed.At(50))/float64(plain.At(50)))
 	return nil
 }

@@ -101,7 +101,7 @@ func (b *bencher) why() (err error) {
 				return err
 			}
 		}
-		aimed(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.what), took.At(100) <= whyAim, whyAim.String(), "p50 %v  max %v of %d", took.At(50), took.At(100), whyRuns)
+		b.aimed(fmt.Sprintf("roost why, %d machines: %s", whyMachines, p.what), took.At(100) <= whyAim, whyAim.String(), "p50 %v  max %v of %d", took.At(50), took.At(100), whyRuns)
 	}
 	return nil
 }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// result is one line of the bench.
+type result struct {
+	Measurement string    `json:"measurement"`
+	What        string    `json:"what"`
+	Text        string    `json:"text"`
+	Values      []float64 `json:"values,omitempty"` // the numbers in the text, in their order; times are in seconds
+	Aim         string    `json:"aim,omitempty"`
+	Met         *bool     `json:"met,omitempty"`
+}
+
+// results are all lines, which are printed as they come.
+type results struct {
+	out  io.Writer
+	list []result
+}
+
+func (r *results) add(one result) {
+	r.list = append(r.list, one)
+	text := one.Text
+	if one.Met != nil {
+		verdict := "met"
+		if !*one.Met {
+			verdict = "MISSED"
+		}
+		text += fmt.Sprintf("  (aim: at most %s, %s)", one.Aim, verdict)
+	}
+	fmt.Fprintf(r.out, "%-52s %s\n", one.What, text)
+}
+
+// row notes and prints what was measured.
+func (b *bencher) row(what, format string, args ...any) {
+	b.results.add(result{Measurement: b.name, What: what, Text: fmt.Sprintf(format, args...), Values: numbers(args)})
+}
+
+// aimed notes and prints a value beside what it should be at most.
+func (b *bencher) aimed(what string, met bool, aim, format string, args ...any) {
+	b.results.add(result{Measurement: b.name, What: what, Text: fmt.Sprintf(format, args...), Values: numbers(args), Aim: aim, Met: &met})
+}
+
+// numbers are those among values that are printed.
+func numbers(args []any) (list []float64) {
+	for _, a := range args {
+		switch v := a.(type) {
+		case time.Duration:
+			list = append(list, v.Seconds())
+		case float64:
+			list = append(list, v)
+		case int:
+			list = append(list, float64(v))
+		case int64:
+			list = append(list, float64(v))
+		}
+	}
+	return list
+}
+
+// write puts the results where the flags say: into a file as a table, and on the standard output as JSON.
+func (r *results) write(file string, asJSON bool) error {
+	if file != "" {
+		var text strings.Builder
+		if err := r.table(&text); err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	if !asJSON {
+		return nil
+	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(map[string]any{"results": r.list})
+}
+
+// table writes a line a result: of its values the first two have columns of their own, which most measurements' median and worst are.
+func (r *results) table(w io.Writer) error {
+	out := csv.NewWriter(w)
+	if err := out.Write([]string{"measurement", "what", "value", "second_value", "text", "aim", "met"}); err != nil {
+		return err
+	}
+	for _, one := range r.list {
+		value := [2]string{}
+		for i, v := range one.Values[:min(len(one.Values), 2)] {
+			value[i] = strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		met := ""
+		if one.Met != nil {
+			met = strconv.FormatBool(*one.Met)
+		}
+		if err := out.Write([]string{one.Measurement, one.What, value[0], value[1], one.Text, one.Aim, met}); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
