@@ -111,10 +111,36 @@ func (p *Pool) Next() bool {
 		return false
 	}
 	n := p.nodes[e.Place]
-	switch e.Kind {
-	case evCall:
+	if e.Kind == evCall {
 		e.With.(func())()
 		return true
+	}
+	p.happen(n, e)
+	if p.cfg.Checks && n.up {
+		n.part.check()
+	}
+	return true
+}
+
+// dead is what a daemon panics with that dies at a named instant: whatever it was at, it does no more of it.
+type dead struct{ *node }
+
+// happen lets an event happen to a node, or as much of it as the node lives to see.
+func (p *Pool) happen(n *node, e kernel.Event) {
+	if p.cfg.Point != nil {
+		defer func() {
+			switch x := recover().(type) {
+			case nil:
+			case dead:
+				if x.fail(); len(x.waiting) > 0 {
+					x.wakeAt(x.until())
+				}
+			default:
+				panic(x)
+			}
+		}()
+	}
+	switch e.Kind {
 	case evStart:
 		n.start()
 	case evSubmit:
@@ -128,10 +154,6 @@ func (p *Pool) Next() bool {
 	default:
 		n.ofDaemon(e)
 	}
-	if p.cfg.Checks && n.up {
-		n.part.check()
-	}
-	return true
 }
 
 // Run lets everything happen until an instant, or until all jobs are over and nothing is done to the pool any more, whichever comes first.
@@ -172,13 +194,12 @@ func (p *Pool) see(s audit.Seen) {
 	}
 }
 
-// point passes a named instant of a daemon, and reports whether it died there.
+// point passes a named instant of a daemon, which may die there.
 func (p *Pool) point(n *node, name string) bool {
-	if p.cfg.Point == nil || !p.cfg.Point(n.name, name) {
-		return false
+	if p.cfg.Point != nil && p.cfg.Point(n.name, name) {
+		panic(dead{n})
 	}
-	n.fail()
-	return true
+	return false
 }
 
 // sorted are the keys of a map in order.

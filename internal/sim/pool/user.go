@@ -30,6 +30,7 @@ type user struct {
 	refused error
 	asked   uint32 // life of the schedd that was asked, and one
 	again   bool
+	letGo   int // how often he has asked for that
 }
 
 func (u *user) begins(now time.Duration) {
@@ -119,13 +120,14 @@ func (p *Pool) act(n int) {
 		p.k.Plan(kernel.Event{At: p.k.Now() + time.Second, Place: s.id, Kind: evAct, Number: uint64(n)})
 		return
 	}
-	id, life := u.id, s.life
+	id, life, letGo := u.id, s.life, u.letGo
 	if a.Verb == wire.ActRequest_RELEASE {
+		u.letGo++
 		p.see(audit.Seen{What: audit.LetGo, Job: id, Index: audit.All})
 	}
 	err := s.core.Act(s.moment(), a.Verb, p.who(a.Job), queue.Target{Job: id}, func() {
 		switch {
-		case s.life != life:
+		case s.life != life || u.letGo != letGo: // he has let it go since, and is told both
 		case a.Verb == wire.ActRequest_HOLD:
 			p.see(audit.Seen{What: audit.HeldBack, Job: id, Index: audit.All})
 		case a.Verb == wire.ActRequest_REMOVE:
