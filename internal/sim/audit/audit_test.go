@@ -173,8 +173,8 @@ func TestNothingIsBroken(t *testing.T) {
 		at(69*time.Second, of(Ended, 1, "m1")), claimed(Freed, "m1", 1, 0), Seen{What: LetGo, Job: one, Index: All},
 		claimed(Leased, "m1", 2, 100*time.Second), of(Assigned, 2, "m1"), of(Began, 2, "m1"),
 		Seen{What: Froze, Node: "m1"}, // beyond its lease
-		at(120*time.Second, claimed(Leased, "m2", 3, time.Hour)), of(Assigned, 3, "m2"), of(Began, 3, "m2"), Seen{What: Woke, Node: "m1"}, of(Ended, 2, "m1"),
-		of(Ended, 3, "m2"), of(Stored, 3, "m2"), of(Unstored, 3, "m2"), of(Stored, 3, "m2"), of(Completed, 3, "m2"), Seen{What: Left, Job: one},
+		at(120*time.Second, claimed(Leased, "m2", 3, time.Hour)), of(Assigned, 3, "m2"), of(Began, 3, "m2"), of(Ended, 3, "m2"), of(Stored, 3, "m2"),
+		of(Unstored, 3, "m2"), of(Stored, 3, "m2"), of(Completed, 3, "m2"), Seen{What: Woke, Node: "m1"}, of(Ended, 2, "m1"), Seen{What: Left, Job: one},
 		digest("n1", 3, 6), rated(3, 0, 1), clocked(4, 10*time.Second), rated(4, 10*time.Second, 3), used("n1", 4, 20*time.Second, 40), digest("n2", 3, 6), rated(3, 0, 1),
 		used("n2", 3, 8*time.Second, 8), clocked(5, 100*time.Second), used("n1", 5, 100*time.Second, 280), // a clock is put right then
 		clocked(6, 30*time.Second), used("n1", 6, 30*time.Second, 70), clocked(7, 40*time.Second), rated(7, 40*time.Second, 0), used("n1", 7, 50*time.Second, 100),

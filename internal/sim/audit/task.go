@@ -137,8 +137,9 @@ func (a *Auditor) completed(t *task, s *Seen) {
 		a.breach(3, ofTask(s.task()), "attempt %d of %v is recorded as its last, and attempt %d was before", s.Attempt, s.task(), t.completed)
 	case s.Attempt != t.assigned:
 		a.breach(3, ofTask(s.task()), "attempt %d of %v is recorded as its last, and attempt %d is", s.Attempt, s.task(), t.assigned)
-	case len(t.living) > 0:
-		a.breach(3, ofTask(s.task()), "attempt %d of %v is recorded as its last while attempt %d lives on %s", s.Attempt, s.task(), t.living[0].attempt, t.living[0].node)
+	case a.awake(t) != nil:
+		other := a.awake(t)
+		a.breach(3, ofTask(s.task()), "attempt %d of %v is recorded as its last while attempt %d lives on %s", s.Attempt, s.task(), other.attempt, other.node)
 	case !ended:
 		a.breach(3, ofTask(s.task()), "attempt %d of %v is recorded as its last, and never ran", s.Attempt, s.task())
 	case code != s.Code:
@@ -148,4 +149,14 @@ func (a *Auditor) completed(t *task, s *Seen) {
 		a.breach(11, ofTask(s.task()), "attempt %d of %v is recorded as its last, and its output is not at the submit side", s.Attempt, s.task())
 	}
 	t.completed = s.Attempt
+}
+
+// awake is an attempt of a task that lives, on a machine that does not sleep; what slept when another began was told of then. nil: there is none.
+func (a *Auditor) awake(t *task) *life {
+	for i := range t.living {
+		if l := &t.living[i]; l.beside == 0 && !a.machine(l.node).asleep {
+			return l
+		}
+	}
+	return nil
 }

@@ -334,19 +334,19 @@ func (m *managerNode) applied(index uint64, text []byte) {
 		return
 	}
 	_, sum := m.core.Digest()
-	m.p.see(audit.Seen{What: audit.Digested, Node: m.name, Entry: index, Digest: short(sum)})
 	e, err := ledger.Decode(text)
-	if err != nil {
-		return
-	}
 	m.core.Look(func(l *ledger.Ledger) {
-		at := time.Duration(e.At - epoch*int64(time.Second))
-		for _, h := range e.Holds {
-			who := h.Submitter.String()
-			m.p.see(audit.Seen{What: audit.Rated, Entry: index, Until: at, Who: who, Amount: h.Cores})
+		now := l.Now()
+		at := now.Sub(time.Unix(epoch, 0))
+		m.p.see(audit.Seen{What: audit.Digested, Node: m.name, Entry: index, Digest: short(sum), Until: at})
+		if inForce, _ := l.Epoch(); err != nil || e.Lead == "" && e.Epoch != inForce {
+			return // of a leader that has been deposed
 		}
 		for _, h := range e.Holds {
-			m.p.see(audit.Seen{What: audit.Used, Node: m.name, Entry: index, Until: at, Who: h.Submitter.String(), Amount: l.Book().Used(time.Unix(0, e.At), h.Submitter)})
+			m.p.see(audit.Seen{What: audit.Rated, Entry: index, Until: at, Who: h.Submitter.String(), Amount: h.Cores})
+		}
+		for _, who := range l.Book().Submitters() {
+			m.p.see(audit.Seen{What: audit.Used, Node: m.name, Entry: index, Until: at, Who: who.String(), Amount: l.Book().Used(now, who)})
 		}
 	})
 }

@@ -23,8 +23,7 @@ type scheddNode struct {
 	*node
 	core  *schedd.Core
 	files scheddDisk
-	jobs  map[uint64]int // by number: the job of the config
-	keyOf map[uint64]string
+	jobs  map[uint64]int          // by number: the job of the config
 	ended map[uint64]map[int]bool // by number: tasks that have come to their end
 
 	peers    map[string]*peer
@@ -75,7 +74,7 @@ type scheddDisk struct {
 }
 
 func newSchedd(p *Pool, i int) *scheddNode {
-	s := &scheddNode{jobs: map[uint64]int{}, keyOf: map[uint64]string{}, ended: map[uint64]map[int]bool{}, leaders: make([]sighting, len(p.managers))}
+	s := &scheddNode{jobs: map[uint64]int{}, ended: map[uint64]map[int]bool{}, leaders: make([]sighting, len(p.managers))}
 	s.node = p.newNode(fmt.Sprintf("schedd%d", i), s)
 	s.files = scheddDisk{snapshots: map[uint64][]byte{}, past: map[uint64]bool{}, keys: map[string][]roost.JobID{}}
 	return s

@@ -24,7 +24,6 @@ func (s *scheddNode) took(id roost.JobID, sub *queue.Submission) {
 	if s.p.cfg.Observe == nil {
 		return
 	}
-	s.keyOf[id.Seq] = sub.Key
 	st, _ := s.core.Queue().Status(id.Seq)
 	s.p.see(audit.Seen{What: audit.Taken, Node: s.name, Key: sub.Key, Job: id, Tasks: sub.Count, Resources: st.Resources})
 }

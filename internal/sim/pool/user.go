@@ -93,7 +93,7 @@ func (p *Pool) printed(i int, ids []roost.JobID) {
 	u.id, u.again = ids[0], false
 	u.shown = p.k.Now()
 	for _, id := range ids {
-		p.see(audit.Seen{What: audit.Printed, Node: s.name, Key: s.keyOf[id.Seq], Job: id, Tasks: max(j.Spec.Count, 1)})
+		p.see(audit.Seen{What: audit.Printed, Node: s.name, Key: fmt.Sprintf("%d:job %d", p.who(i).UID, i), Job: id, Tasks: max(j.Spec.Count, 1)})
 	}
 	if p.point(s.node, fault.ScheddAfterAnswer) {
 		return
