@@ -98,6 +98,9 @@ func (s *Schedd) runs(a roost.AttemptID) {
 // exited takes in the end of an attempt: its output comes home first, and only then is the end recorded.
 func (s *Schedd) exited(p *peerNode, e *wire.Exited, now time.Time) {
 	a := s.attempt(e.GetAttempt())
+	if st, ok := s.queue.TaskStatus(a.Task); ok && plant.Is(plant.OldNews) {
+		a.Attempt = st.Task.Attempt
+	}
 	if !s.dispatch.Exited(s.at.boot, p.name, a) {
 		return
 	}

@@ -20,7 +20,7 @@ func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
 func (d *Dispatcher) Exited(now Instant, nodeName string, a roost.AttemptID) bool {
 	c := d.busy[a.Task]
 	if c != nil && plant.Is(plant.OldNews) {
-		a, nodeName = c.Attempt, c.Node
+		nodeName = c.Node
 	}
 	if c == nil || c.Node != nodeName || c.Attempt != a {
 		if !d.work.Live(a) {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/plant"
 )
 
 // Hold decides to hold tasks. What runs is to be ended first; no new attempt starts from then on (P8).
@@ -154,25 +153,12 @@ func (q *Queue) Start(now time.Time, a roost.AttemptID) (Event, bool) {
 
 // End decides that an attempt has ended and its output is home. What is not live any more gives roost.Stale.
 func (q *Queue) End(now time.Time, a roost.AttemptID, x *Exit) (Event, error) {
-	if plant.Is(plant.OldNews) {
-		a = q.presentOf(a)
-	}
 	if !q.Live(a) {
 		return Event{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
 	}
 	e := q.about(now, Ended, a)
 	e.Exit, e.Force = q.begun(a, q.preempted(a, x)), q.endsBroken(a)
 	return e, nil
-}
-
-// presentOf is the present attempt of an attempt's task.
-func (q *Queue) presentOf(a roost.AttemptID) roost.AttemptID {
-	if j := q.jobs[a.Task.Job.Seq]; j != nil {
-		if r := j.book.written(a.Task.Index); r != nil {
-			a.Attempt = r.attempt
-		}
-	}
-	return a
 }
 
 // Lose decides that an attempt is gone without an exit status; false for old news.
