@@ -75,6 +75,14 @@ generate: ## write the Go code of the protobuf messages anew
 install: build ## copy programs, manual, completions, units and samples below $(DESTDIR)$(PREFIX)
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' PBS='$(PBS)' scripts/install.sh
 
+.PHONY: faults
+faults: build ## break SEEDS (10000) simulated pools, and hold them against what Roost promises
+	bin/roost sim faults --seeds $(or $(SEEDS),10000)
+
+.PHONY: fault-plants
+fault-plants: ## prove that the simulator finds each bug that is planted, one for each promise at least
+	$(GO) test -trimpath -tags plants -count 1 -timeout 2h -v -run Plants ./internal/sim/storm ./internal/cli
+
 .PHONY: clean
 clean: ## remove bin/ and build/
 	rm -rf bin build

@@ -25,7 +25,8 @@ func simCommand() *command {
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
 			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +
 			"  hrm         plays jobs on 1,050 machines, placed by one scheduler and by six, as the authors of HRM did, and says how long they wait and how much conflicts\n" +
-			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin and Feitelson 2003)",
+			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin and Feitelson 2003)\n" +
+			"  faults      breaks small pools in many ways, each seed in another, and holds what happens against what Roost promises; of a promise that breaks it tells the shortest story",
 		examples: []example{
 			{"roost sim replay KTH-SP2.swf.gz", "EASY backfilling, as the jobs asked"},
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
@@ -34,6 +35,8 @@ func simCommand() *command {
 			{"roost sim replay our.swf --svg our.svg --csv our.csv", "with pictures of use, queue and waits, and the same as a table"},
 			{"roost sim hrm --svg hrm.svg", "one scheduler or six: the paper's figures, drawn anew"},
 			{"roost sim model 10000 --processors 256 --seed 7 -o made.swf", "a log of jobs that nobody has had"},
+			{"roost sim faults --seeds 10000", "ten thousand pools under fire, none of which may break a promise"},
+			{"roost sim faults --seeds 1 --from 4711 --kinds cuts,crashes", "one seed again, with less that happens to it"},
 		},
 	}
 }
@@ -45,6 +48,7 @@ func simParts() []func() (branch, []ucli.Flag) {
 		simPack,
 		simHRM,
 		simModel,
+		simFaults,
 	}
 }
 

@@ -23,7 +23,7 @@ func simPack() (branch, []ucli.Flag) {
 			name: "pack", brief: "fill the machines of a GPU trace with its tasks", least: 2, most: 2, wants: "a list of nodes and a list of pods of the openb trace", do: fillTrace,
 		}, append([]ucli.Flag{
 			&ucli.StringSliceFlag{Name: "score", Usage: "pack: by which score machines are chosen: `hybrid|best-fit|worst-fit|fragmentation`, which is the pool's own and what it is compared with; again for several"},
-			&ucli.IntFlag{Name: "seeds", Usage: "pack: of so many random orders: `N`"},
+			seedsFlag(),
 		}, resultFlags()...)
 }
 

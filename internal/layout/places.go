@@ -84,6 +84,7 @@ func places() []place {
 		{"checkpoint/server", false},
 		{"internal/sim/pool", true}, // it drives the loops of daemons
 		{"internal/sim/hrm", true},
+		{"internal/sim/storm", true},
 
 		{"internal/authority", false},
 		{"internal/authority/member", false},
