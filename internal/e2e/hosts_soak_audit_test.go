@@ -2,14 +2,12 @@ package e2e
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,44 +15,6 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-// beat is an attempt by the words of the tasks themselves.
-type beat struct {
-	key string
-	attempt
-}
-
-// look notes twice a second which attempts have processes, by what stands in these processes' environment, until it is told to stop.
-func (s *soak) look(ctx context.Context) {
-	mark := []byte("\x00ROOST_SOAK=" + s.dir + "/")
-	for ; ctx.Err() == nil; rest(ctx, 500*time.Millisecond) {
-		dirs, _ := filepath.Glob("/proc/[0-9]*")
-		for _, dir := range dirs {
-			now := time.Now()
-			env, _ := os.ReadFile(dir + "/environ")
-			_, key, ours := strings.Cut("\x00"+string(env), string(mark))
-			if !ours {
-				continue
-			}
-			b := beat{}
-			b.key, _, _ = strings.Cut(key, "\x00")
-			for field := range strings.SplitSeq(string(env), "\x00") {
-				name, value, _ := strings.Cut(field, "=")
-				switch name {
-				case "ROOST_TASK_INDEX":
-					b.index, _ = strconv.Atoi(value)
-				case "ROOST_ATTEMPT":
-					b.number, _ = strconv.Atoi(value)
-				}
-			}
-			if b.number > 0 {
-				s.mu.Lock()
-				s.alive[b] = now
-				s.mu.Unlock()
-			}
-		}
-	}
-}
 
 // audit holds what was seen of a round, by the tasks themselves above all, against the promises.
 func (s *soak) audit(calm time.Time) {
@@ -76,6 +36,16 @@ func (s *soak) audit(calm time.Time) {
 		o.see(now, audit.Seen{What: audit.Recovered, Node: name, Jobs: o.known[name]})
 	}
 	broken := o.broken(now)
+	for _, b := range broken {
+		switch b.Promise {
+		case 1, 9, 11:
+			s.sum.lost++
+		case 2, 3, 4:
+			s.sum.twice++
+		default:
+			s.sum.others++
+		}
+	}
 	for _, b := range broken[:min(len(broken), 10)] {
 		s.Errorf("%s", b.String())
 	}
@@ -83,6 +53,7 @@ func (s *soak) audit(calm time.Time) {
 		s.Errorf("and %d more", len(broken)-10)
 	}
 	s.used()
+	s.allGone()
 	if !s.Failed() {
 		s.forget()
 	}
@@ -363,7 +334,7 @@ func (o *observer) count(w *errand, rows []*wire.JobStatus, events []*wire.JobEv
 		case "assigned":
 			o.sum.attempts++
 		case "lost", "vacated", "preempted", "unlaunched":
-			o.sum.lost++
+			o.sum.again++
 		case "started":
 			if strings.HasPrefix(e.GetText(), "from ") {
 				o.sum.restored++
@@ -391,55 +362,6 @@ func (o *observer) absence(a absence) {
 			o.see(a.to, claim)
 			claim.What = audit.Freed
 			o.see(l.end.Add(1), claim)
-		}
-	}
-}
-
-// used holds that what users have used only grows, by no more than the pool has (P6).
-func (s *soak) used() {
-	s.Helper()
-	var all struct{ Submitters []submitter }
-	if !s.asked(&all, "shares") {
-		return
-	}
-	cores := 0
-	for _, n := range s.cores() {
-		cores += n
-	}
-	sum := 0.0
-	for _, u := range all.Submitters {
-		if u.Real < 0 || u.Hours < s.lastUsed[u.User] {
-			s.Errorf("P6: %+v, who had used %v core-hours", u, s.lastUsed[u.User])
-		}
-		s.lastUsed[u.User] = u.Hours
-		sum += u.Hours
-	}
-	if most := float64(cores) * time.Since(s.began).Hours(); sum > most || sum == 0 && s.sum.tasks > 100 {
-		s.Errorf("P6: %v core-hours were charged, and the pool has had %v", sum, most)
-	}
-}
-
-// asked asks until there is an answer.
-func (s *soak) asked(into any, what string) bool {
-	for late := time.Now().Add(limit()); ; rest(s.Context(), 200*time.Millisecond) {
-		if s.hosts.ask(into, what) {
-			return true
-		}
-		if time.Now().After(late) {
-			s.Errorf("P9: nobody answers roost %s", what)
-			return false
-		}
-	}
-}
-
-// forget removes what the tasks of the round have left, which was looked at.
-func (s *soak) forget() {
-	for _, pattern := range []string{"ledger-soak*", "gate-soak*", "locks/*", "home*/*"} {
-		all, _ := filepath.Glob(filepath.Join(s.dir, pattern))
-		for _, path := range all {
-			if err := os.RemoveAll(path); err != nil {
-				s.Error(err)
-			}
 		}
 	}
 }
