@@ -2,9 +2,12 @@ package replica
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -12,59 +15,70 @@ import (
 // TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer what it has taken in and not looked at when it ends, and its end
 // must not wait for that. Each proposal is settled all the same, and once.
 func TestEndsUnderLoad(t *testing.T) {
-	for _, broken := range []bool{false, true} {
-		var asked, told atomic.Int64
-		r, err := Open(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &register{})
-		if err != nil {
-			t.Fatal(err)
+	t.Run("told to", func(t *testing.T) {
+		endsUnderLoad(t, t.TempDir(), "x", func(_ *Replica, cancel func()) { cancel() })
+	})
+	t.Run("broken", func(t *testing.T) {
+		endsUnderLoad(t, t.TempDir(), "x", func(r *Replica, _ func()) { r.breaks(errKilled) })
+	})
+	t.Run("disk full", func(t *testing.T) {
+		dir := t.TempDir()
+		if err := syscall.Mount("roost-test", dir, "tmpfs", 0, fmt.Sprintf("size=%d", 3*segmentSize)); err != nil {
+			t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error, 1)
-		go func() { done <- r.Run(ctx) }()
-		for l := range r.Leadership() {
-			if l.Leads {
-				break
-			}
+		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+		endsUnderLoad(t, dir, strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
+	})
+}
+
+func endsUnderLoad(t *testing.T, dir, entry string, end func(*Replica, func())) {
+	var asked, told atomic.Int64
+	r, err := Open(Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &register{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	for l := range r.Leadership() {
+		if l.Leads {
+			break
 		}
-		var all sync.WaitGroup
-		enough, room := make(chan struct{}), make(chan struct{}, maxInFlight/2)
-		for range 4 {
-			all.Go(func() {
-				for {
-					select {
-					case <-enough:
-						return
-					case room <- struct{}{}:
-						asked.Add(1)
-						r.Propose([]byte("x"), func(any, error) {
-							told.Add(1)
-							<-room
-						})
-					}
+	}
+	var all sync.WaitGroup
+	enough, room := make(chan struct{}), make(chan struct{}, maxInFlight/2)
+	for range 4 {
+		all.Go(func() {
+			for {
+				select {
+				case <-enough:
+					return
+				case room <- struct{}{}:
+					asked.Add(1)
+					r.Propose([]byte(entry), func(any, error) {
+						told.Add(1)
+						<-room
+					})
 				}
-			})
-		}
-		for told.Load() < 10_000 {
-			<-time.After(time.Millisecond)
-		}
-		if broken {
-			r.breaks(errKilled)
-		} else {
-			cancel()
-		}
-		select {
-		case <-done:
-		case <-time.After(30 * time.Second):
-			t.Fatalf("broken: %v: it does not end; %d were proposed and %d are settled", broken, asked.Load(), told.Load())
-		}
-		close(enough)
-		all.Wait()
-		cancel()
-		for late := time.Now().Add(10 * time.Second); told.Load() < asked.Load() && time.Now().Before(late); {
-			<-time.After(time.Millisecond)
-		}
-		if told.Load() != asked.Load() {
-			t.Errorf("broken: %v: %d were proposed, and %d settled", broken, asked.Load(), told.Load())
-		}
+			}
+		})
+	}
+	for told.Load() < 10_000 {
+		<-time.After(time.Millisecond)
+	}
+	end(r, cancel)
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("it does not end; %d were proposed and %d are settled", asked.Load(), told.Load())
+	}
+	close(enough)
+	all.Wait()
+	cancel()
+	for late := time.Now().Add(10 * time.Second); told.Load() < asked.Load() && time.Now().Before(late); {
+		<-time.After(time.Millisecond)
+	}
+	if told.Load() != asked.Load() {
+		t.Errorf("%d were proposed, and %d settled", asked.Load(), told.Load())
 	}
 }
