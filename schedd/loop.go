@@ -29,8 +29,8 @@ func thisMoment() moment { return moment{time.Now(), boottime()} }
 // op is a user's call, run by the loop between two pieces of news.
 type op func(now time.Time)
 
-// loop owns the state until ctx ends.
-func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
+// loop owns the state until ctx ends. Committed is closed when nobody takes batches any more.
+func (s *Schedd) loop(ctx context.Context, batches chan<- *batch, committed <-chan struct{}) error {
 	s.at = thisMoment()
 	s.resume()
 	timer, wake := time.NewTimer(0), time.Now()
@@ -44,7 +44,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 		}
 		select {
 		case <-ctx.Done():
-			s.flush(batches)
+			s.flush(batches, committed)
 			return ctx.Err()
 		case news := <-s.inbox:
 			wasEmpty := s.pending.empty()
@@ -72,11 +72,16 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch) error {
 	}
 }
 
-// flush hands over what is decided when the daemon ends: answers and acknowledgements that wait for it are better given than not.
-func (s *Schedd) flush(batches chan<- *batch) {
-	if !s.pending.empty() {
-		batches <- s.pending
+// flush hands over what is decided when the daemon ends: answers and acknowledgements that wait for it are better given than not. Where it ends because the
+// log cannot be written there is nobody to take it.
+func (s *Schedd) flush(batches chan<- *batch, committed <-chan struct{}) {
+	if s.pending.empty() {
+		return
+	}
+	select {
+	case batches <- s.pending:
 		s.pending = &batch{}
+	case <-committed:
 	}
 }
 

@@ -177,9 +177,9 @@ func (s *Schedd) serve(ctx context.Context) error {
 	s.life = ctx
 	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(), newImageSlots()
 	defer s.users.close()
-	batches := make(chan *batch)
-	group.Go(func() error { return s.commit(batches) })
-	group.Go(func() error { defer close(batches); return s.loop(ctx, batches) })
+	batches, committed := make(chan *batch), make(chan struct{})
+	group.Go(func() error { defer close(committed); return s.commit(batches) })
+	group.Go(func() error { defer close(batches); return s.loop(ctx, batches, committed) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
