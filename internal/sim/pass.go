@@ -65,7 +65,7 @@ func (r *replay) fill(free int64, from int) {
 // gaps adds to a list who of some may start before the head of the queue, as far as is known of what is held for that: those for whom there are enough processors.
 func (r *replay) gaps(list, of []waiter, free int64) []waiter {
 	for _, w := range of {
-		if w.procs <= free && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, w.task.request.Class.Resources)) {
+		if w.procs <= free && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, sized(w.procs))) {
 			list = append(list, w)
 		}
 	}

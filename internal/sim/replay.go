@@ -297,28 +297,44 @@ func (r *replay) class(procs int64) (*match.Class, error) {
 	if c := r.classes[procs]; c != nil {
 		return c, nil
 	}
-	c, err := match.NewClass("", owner, roost.Batch, roost.Resources{CPU: 1000 * roost.MilliCPU(procs)})
+	c, err := match.NewClass("", owner, roost.Batch, sized(procs))
 	r.classes[procs] = c
 	return c, err
 }
 
+// sized is what so many processors are.
+func sized(procs int64) roost.Resources { return roost.Resources{CPU: 1000 * roost.MilliCPU(procs)} }
+
 // insert puts a task among those that run, behind all that are taken to end no later.
 func (r *replay) insert(t *task) {
 	over := epoch + t.over()
-	i, _ := slices.BinarySearchFunc(r.returns, over+1, func(one forecast.Release, at int64) int { return cmp.Compare(one.At, at) })
+	i := r.firstFrom(over + 1)
 	r.running = slices.Insert(r.running, i, t)
 	r.returns = slices.Insert(r.returns, i, forecast.Release{At: over, Resources: t.request.Class.Resources})
 	r.used += t.procs
 }
 
 func (r *replay) remove(t *task) {
-	i, _ := slices.BinarySearchFunc(r.returns, epoch+t.over(), func(one forecast.Release, at int64) int { return cmp.Compare(one.At, at) })
+	i := r.firstFrom(epoch + t.over())
 	for r.running[i] != t {
 		i++
 	}
 	r.running = slices.Delete(r.running, i, i+1)
 	r.returns = slices.Delete(r.returns, i, i+1)
 	r.used -= t.procs
+}
+
+// firstFrom is the place of the first of those that run who is taken to end at an instant or later.
+func (r *replay) firstFrom(at int64) int {
+	low, high := 0, len(r.returns)
+	for low < high {
+		if middle := (low + high) / 2; r.returns[middle].At < at {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
 }
 
 // over is when a running task is taken to have ended.

@@ -29,18 +29,18 @@ func (m *Machine) First(now, length Seconds, r roost.Resources) (start Seconds, 
 	for i := range m.Releases {
 		one := &m.Releases[i]
 		if one.At > at {
-			if fits(&r, &free) {
+			if Room(&r, &free) {
 				return at, true
 			}
 			at = one.At
 		}
-		free = free.Add(one.Resources)
+		add(&free, &one.Resources)
 	}
-	return at, fits(&r, &free)
+	return at, Room(&r, &free)
 }
 
-// fits is whether r.Times(free) > 0, without a division: what something wants nothing of does not count.
-func fits(r, free *roost.Resources) bool {
+// Room is whether r.Times(free) > 0, without a division: what something wants nothing of does not count.
+func Room(r, free *roost.Resources) bool {
 	return (r.CPU <= 0 || r.CPU <= free.CPU) && (r.Memory <= 0 || r.Memory <= free.Memory) && (r.Disk <= 0 || r.Disk <= free.Disk) &&
 		(r.GPUs <= 0 || r.GPUs <= free.GPUs) && (r.CPU > 0 || r.Memory > 0 || r.Disk > 0 || r.GPUs > 0)
 }

@@ -58,12 +58,12 @@ func (m *Machine) Start(now, length Seconds, r roost.Resources) {
 
 // At is what is free at an instant, not before now. It is below 0 where holds are larger than what there is.
 func (m *Machine) At(t Seconds) roost.Resources {
-	free := m.Free
-	for _, r := range m.Releases {
-		if r.At > t {
+	free := m.Free.Add(roost.Resources{}) // memory of GPUs is not counted
+	for i := range m.Releases {
+		if m.Releases[i].At > t {
 			break
 		}
-		free = free.Add(r.Resources)
+		add(&free, &m.Releases[i].Resources)
 	}
 	for _, h := range m.Holds {
 		if h.From <= t && t < h.Until {
@@ -71,6 +71,14 @@ func (m *Machine) At(t Seconds) roost.Resources {
 		}
 	}
 	return free
+}
+
+// add is Resources.Add in place: what will be free is summed up again and again.
+func add(sum, r *roost.Resources) {
+	sum.CPU += r.CPU
+	sum.Memory += r.Memory
+	sum.Disk += r.Disk
+	sum.GPUs += r.GPUs
 }
 
 // Fits reports whether something can have its part of the machine from an instant on, not before now, for so long.

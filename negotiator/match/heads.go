@@ -1,6 +1,9 @@
 package match
 
-import "github.com/roost-batch/roost"
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/forecast"
+)
 
 // Head is what is held of a machine for a request that found no room: see [Backfill].
 //
@@ -16,7 +19,7 @@ type Head struct {
 
 // Leaves is false if something cannot run beside what is held from now on until such a time, even if there is room for it now.
 func (h *Head) Leaves(until int64, r roost.Resources) bool {
-	return until <= h.From || r.Times(h.Beside) > 0
+	return until <= h.From || forecast.Room(&r, &h.Beside)
 }
 
 // Freed notes that something has fallen free before it was to, at over.

@@ -169,7 +169,8 @@ func (p *plan) takeTurns(wants []*want, most float64) {
 		claimants = append(claimants, w.account.claimant(w.Submitter))
 	}
 	p.scratch.turns, p.scratch.queues, p.scratch.claims = all, queues, claimants
-	turns := share.NewTurns(claimants)
+	turns := &p.scratch.pie
+	turns.Begin(claimants)
 	for {
 		i, slice, ok := turns.Next(min(share.Weight(p.spare, p.total), most))
 		if !ok {

@@ -21,6 +21,7 @@ type scratch struct {
 	turns    []*want   // of those who take turns, one submitter's after the other's
 	queues   [][]*want
 	claims   []share.Claimant
+	pie      share.Turns
 	wants    arena[want]
 	accounts arena[account]
 	standing map[share.Submitter]*account
@@ -43,7 +44,9 @@ func (s *scratch) keep(p *plan) {
 	}
 	s.rank, s.lists = trimmed(s.rank), trimmed(s.lists)
 	s.order, s.turns, s.queues = emptied(p.wants), emptied(s.turns), emptied(s.queues)
-	s.claims = emptied(s.claims)
+	if s.claims = emptied(s.claims); s.claims == nil {
+		s.pie = share.Turns{}
+	}
 	s.wants.empty()
 	s.accounts.empty()
 	if s.standing = p.accounts; len(s.standing) > maxSpare {

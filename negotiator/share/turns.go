@@ -22,8 +22,7 @@ type Turns struct {
 	queue levels
 	index []*seat // by claimant
 	sum   float64 // Σ 1/π of those who are still in
-	seat  [1]seat // memory for where there is only one
-	order [2]*seat
+	seats []seat
 }
 
 type seat struct {
@@ -44,24 +43,28 @@ const slicesLeft = 16
 
 // NewTurns starts with those claimants; they are named by their numbers in the list from then on.
 func NewTurns(claimants []Claimant) *Turns {
-	n := len(claimants)
 	t := &Turns{}
-	seats, order := t.seat[:], t.order[:]
-	if n > len(seats) {
-		seats, order = make([]seat, n), make([]*seat, 2*n)
+	t.Begin(claimants)
+	return t
+}
+
+// Begin starts anew with other claimants, in the same memory.
+func (t *Turns) Begin(claimants []Claimant) {
+	n := len(claimants)
+	if cap(t.seats) < n {
+		t.seats, t.index, t.queue = make([]seat, n), make([]*seat, n), make(levels, n)
 	}
-	t.index, t.queue = order[:n:n], order[n:2*n]
+	t.seats, t.index, t.queue, t.sum = t.seats[:n], t.index[:n], t.queue[:n], 0
 	for i, c := range claimants {
 		if !(c.Effective > 0) {
 			c.Effective = LeastPriority * DefaultFactor
 		}
-		s := &seats[i]
+		s := &t.seats[i]
 		*s = seat{Claimant: c, id: i, place: i}
 		t.index[i], t.queue[i] = s, s
 		t.sum += 1 / c.Effective
 	}
 	heap.Init(&t.queue)
-	return t
 }
 
 // Next returns whose turn it is and how many cores it may take before the turn is over, when that many are still free. A turn is always good for
