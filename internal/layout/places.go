@@ -44,6 +44,7 @@ func places() []place {
 		{"internal/sim/consensus", true},
 		{"internal/sim", true},
 		{"internal/sim/pack", true},
+		{"internal/sim/live", true},
 		{"internal/sim/audit", true},
 		{"internal/sim/fault", true},
 

@@ -1,0 +1,119 @@
+package live
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
+	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// here is the schedd of jobs that are not there.
+const here = "(not submitted)"
+
+// Asks are the requests that a schedd would make of some jobs if they were submitted now.
+func Asks(now time.Time, who queue.Submitter, jobs []queue.Spec) ([]*picture.Ask, error) {
+	q := queue.New(here)
+	events, _, _, err := q.Submit(now, who, "sim", jobs, queue.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range events {
+		q.Apply(e)
+	}
+	var asks []*picture.Ask
+	for _, id := range q.Requests() {
+		r, ok := q.Request(id)
+		if !ok || r.Ready == 0 {
+			continue
+		}
+		a := &picture.Ask{Text: r.Ad, Queue: r.Queue, Own: r.Ready, Counting: picture.Counting(q.Counting(id))}
+		a.Key, a.Submitter, a.Band = match.Key{Schedd: here, ID: uint64(id)}, share.Submitter{Group: r.Group, Owner: r.Owner}, r.Band
+		a.Priority, a.Oldest, a.Walltime, a.Predicted, a.Reservation = int32(r.Priority), now.UnixNano(), r.Walltime, r.Predicted, r.Reservation
+		if size, ok := q.Gang(id); ok {
+			a.Gang = size
+			if lead, mixed := q.Lead(id); mixed {
+				a.Lead = uint64(lead)
+			}
+		}
+		if a.Class, err = match.NewClass(r.Ad, a.Submitter, a.Band, r.Resources); err != nil {
+			return nil, err
+		}
+		asks = append(asks, a)
+	}
+	if len(asks) == 0 {
+		return nil, fmt.Errorf("%w: no task of it could start now: it is held, or waits for a time or for another job", roost.Invalid)
+	}
+	return asks, nil
+}
+
+// enter lets a job into its queue, or the default one, of which it may have its band.
+func enter(c *picture.Checkpoint, a *picture.Ask) (*picture.Ask, error) {
+	b := *a
+	if b.Queue == "" {
+		b.Queue = c.Ledger.Text(ledger.DefaultQueue)
+	}
+	q, ok := c.Ledger.Queue(b.Queue)
+	switch {
+	case b.Queue == "":
+	case !ok:
+		return nil, fmt.Errorf("queue %s: %w: there is none of that name", b.Queue, roost.NotFound)
+	case q.Band != "":
+		band, err := roost.ParseBand(q.Band)
+		if err != nil {
+			return nil, err
+		}
+		b.Band = band
+	}
+	return anew(&b)
+}
+
+// found is a job of a checkpoint: its request, and where in that its tasks come.
+type found struct {
+	ask   *picture.Ask
+	ahead int // tasks of other jobs in the same request that come before them
+	tasks int // that wait
+}
+
+// find finds a job that waits by its id.
+func find(c *picture.Checkpoint, id string) (found, error) {
+	if at := strings.IndexByte(id, '['); at >= 0 { // tasks of a job start in their order: nobody knows more of one than of all
+		rest := strings.IndexByte(id, ']')
+		id = id[:at] + id[max(rest, at)+1:]
+	}
+	i := slices.IndexFunc(c.Jobs, func(j picture.Job) bool { return j.ID == id })
+	switch {
+	case i < 0 && slices.ContainsFunc(c.Silent, func(node string) bool { return strings.HasSuffix(id, "."+node) }):
+		return found{}, fmt.Errorf("%s: %w: its schedd did not answer when the checkpoint was taken", id, roost.Unavailable)
+	case i < 0:
+		return found{}, fmt.Errorf("%s: %w: no job of that name waits or runs: it is held, waits for a time or for another job, has ended, or never was", id, roost.NotFound)
+	}
+	job := &c.Jobs[i]
+	if job.Waiting == 0 {
+		return found{}, fmt.Errorf("%s: %w: all of its tasks have started", id, roost.Conflict)
+	}
+	_, schedd, _ := strings.Cut(id, ".")
+	key := match.Key{Schedd: schedd, ID: job.Request}
+	x := newIndex(c)
+	f := found{ask: x.byKey[key], tasks: job.Waiting}
+	if f.ask == nil || f.ask.Own == 0 {
+		return found{}, fmt.Errorf("%s: %w: the negotiator was not asked for it when the checkpoint was taken: it has a machine, or has only just come; take another one", id, roost.Unavailable)
+	}
+	before := func(a, b *picture.Job) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.ID, b.ID))
+	}
+	for k := range c.Jobs {
+		o := &c.Jobs[k]
+		if _, s, _ := strings.Cut(o.ID, "."); s == schedd && o.Request == job.Request && before(o, job) < 0 {
+			f.ahead += o.Waiting
+		}
+	}
+	return f, nil
+}
