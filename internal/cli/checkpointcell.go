@@ -59,6 +59,7 @@ func (c *call) depict() (*picture.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.Jobs = nil
 	for _, s := range found {
 		j := picture.Job{
 			ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(), Submitted: s.GetSubmitted(),

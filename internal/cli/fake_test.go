@@ -33,6 +33,7 @@ type fake struct {
 	ledger      *ledger.Ledger
 	events      []*wire.JobEvent
 	silent      []*wire.Silent
+	checkpoint  []byte
 	nothing     bool // it has no jobs
 	denies      bool // nobody may set anything
 

@@ -21,9 +21,12 @@ func simCommand() *command {
 	}
 	return &command{
 		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: strings.Join(names, "|") + " …", most: -1, do: doSim, flags: flags,
-		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is needed, and none is touched.\n\n" +
+		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is touched.\n\n" +
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
 			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +
+			"  fit [FILE] --request JOB  says how many more of a job would fit into a cell, and for want of what no more\n" +
+			"  whatif [FILE] --drain NODE …  says what a change of a cell would evict, delay and bring forward\n" +
+			"  when [FILE] JOB  says when a job starts, one that waits or a job file; of these three a cell is the pool as it is now, or as a FILE of roost cell checkpoint has it\n" +
 			"  hrm         plays jobs on 1,050 machines, placed by one scheduler and by six, as the authors of HRM did, and says how long they wait and how much conflicts\n" +
 			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin and Feitelson 2003)\n" +
 			"  faults      breaks small pools in many ways, each seed in another, and holds what happens against what Roost promises; of a promise that breaks it tells the shortest story",
@@ -32,6 +35,8 @@ func simCommand() *command {
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
 			{"roost sim replay our.swf --processors 512 -o then.swf", "with twice the processors, and each job's wait in a file"},
 			{"roost sim pack openb_node_list_gpu_node.csv openb_pod_list_default.csv", "how well the pool's own score fills machines, and best fit, and fragmentation gradient descent"},
+			{"roost sim whatif --drain n7 --drain n8", "who would have to wait longer in the pool as it is"},
+			{"roost sim when monday.cell 123", "when a job starts, of a checkpoint that was taken on Monday"},
 			{"roost sim replay our.swf --svg our.svg --csv our.csv", "with pictures of use, queue and waits, and the same as a table"},
 			{"roost sim hrm --svg hrm.svg", "one scheduler or six: the paper's figures, drawn anew"},
 			{"roost sim model 10000 --processors 256 --seed 7 -o made.swf", "a log of jobs that nobody has had"},
@@ -46,6 +51,9 @@ func simParts() []func() (branch, []ucli.Flag) {
 	return []func() (branch, []ucli.Flag){
 		simReplay,
 		simPack,
+		simFit,
+		simWhatif,
+		simWhen,
 		simHRM,
 		simModel,
 		simFaults,

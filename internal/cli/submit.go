@@ -62,7 +62,7 @@ func submitFile(c *call) error {
 	return c.await(reply.GetIds(), 0, c.flag("quiet") || c.json())
 }
 
-// parseJobFile reads a job file, "-" for standard input. What is wrong with it is printed with its place.
+// parseJobFile reads a job file, "-" for standard input.
 func (c *call) parseJobFile(file string) ([]submit.Job, error) {
 	src, err := c.readInput(file)
 	if err != nil {
@@ -83,6 +83,11 @@ func (c *call) parseJobFile(file string) ([]submit.Job, error) {
 		}
 		opts.Vars[name] = value
 	}
+	return c.parsedJobs(src, opts)
+}
+
+// parsedJobs are the jobs of the text of a job file. What is wrong with it is printed with its place.
+func (c *call) parsedJobs(src []byte, opts submit.Options) ([]submit.Job, error) {
 	jobs, diags := submit.ParseFile(src, opts)
 	if diags.HasErrors() {
 		width := c.err.width

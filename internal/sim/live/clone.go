@@ -48,7 +48,8 @@ func anew(a *picture.Ask) (*picture.Ask, error) {
 	return &b, nil
 }
 
-// AskOf is the request that the task of a claim is of; nil where nobody knows. Which request a job is in schedds say ([picture.Job]).
+// AskOf is the request that the task of a claim is of; nil where nobody knows. Which request a job is in schedds say ([picture.Job]). Which task has only just
+// begun no machine says: that is taken to be of the only request that asks for the same, if there is one.
 func AskOf(c *picture.Checkpoint, claim *match.Claim) *picture.Ask {
 	return newIndex(c).ask(claim)
 }
@@ -56,13 +57,29 @@ func AskOf(c *picture.Checkpoint, claim *match.Claim) *picture.Ask {
 // index finds asks.
 type index struct {
 	byKey map[match.Key]*picture.Ask
-	jobs  map[string]uint64 // the request of each job
+	jobs  map[string]uint64         // the request of each job
+	alike map[likeness]*picture.Ask // nil where there are several
+}
+
+// likeness is what a claim and the request that it is for have alike.
+type likeness struct {
+	share.Submitter
+	roost.Band
+	roost.Resources
+	queue string
 }
 
 func newIndex(c *picture.Checkpoint) index {
-	x := index{map[match.Key]*picture.Ask{}, make(map[string]uint64, len(c.Jobs))}
+	x := index{map[match.Key]*picture.Ask{}, make(map[string]uint64, len(c.Jobs)), map[likeness]*picture.Ask{}}
 	for _, a := range c.Asks {
 		x.byKey[a.Key] = a
+		like := likeness{a.Submitter, a.Band, a.Class.Resources, a.Queue}
+		like.GPUMemory = 0 // a claim's ad says it by device
+		if _, several := x.alike[like]; several {
+			x.alike[like] = nil
+		} else {
+			x.alike[like] = a
+		}
 	}
 	for i := range c.Jobs {
 		x.jobs[c.Jobs[i].ID] = c.Jobs[i].Request
@@ -72,6 +89,9 @@ func newIndex(c *picture.Checkpoint) index {
 
 func (x index) ask(claim *match.Claim) *picture.Ask {
 	job := claim.JobName()
+	if job == "" {
+		return x.alike[likeness{claim.Submitter, claim.Band, claim.Resources, claim.Queue}]
+	}
 	request := x.jobs[job]
 	_, schedd, _ := strings.Cut(job, ".")
 	if a := x.byKey[match.Key{Schedd: schedd, ID: request}]; request != 0 && a != nil && a.Submitter == claim.Submitter {

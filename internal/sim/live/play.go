@@ -215,7 +215,12 @@ func (p *Play) adopt(m *match.Machine) {
 		if h.made == 0 {
 			h.made = p.now
 		}
-		if c.Ends == 0 || p.lengths == Predicted {
+		switch {
+		case c.Ends == 0 && c.Since == 0 && h.ask != nil: // it has only just begun
+			if n := p.length(h.ask); n > 0 {
+				h.ends = p.now + n
+			}
+		case c.Ends == 0 || p.lengths == Predicted:
 			h.ends = p.likely(c, h.ask)
 		}
 		if p.of[key] = h; h.ends == 0 {

@@ -22,7 +22,7 @@ import (
 // TestStories plays scripts. Times are in seconds from the checkpoint on. The commands are
 //
 //	machine NAME cpus=N [gpus=N] [attr=EXPR]     of one GiB a core
-//	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N]
+//	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N] [fresh=yes]     fresh: no machine says yet what runs there
 //	request ID owner=O cpus=N wanted=N [walltime=T] [predicted=T] [band=B] [gang=N] [queue=Q] [limit=L] [gpus=N]    with Requirements as input
 //	job ID request=N waiting=N [running=N] [priority=N]
 //	set KIND                      with the object as input
@@ -134,6 +134,9 @@ func (x *teller) runs(s step) (string, error) {
 		c := match.Claim{
 			ID: uint64(len(m.Claims) + 1), Submitter: share.Submitter{Owner: s.Args[1]}, Band: band, Resources: s.resources(), Placement: p, Since: began - 1000, Ends: at("ends"),
 			Expected: at("expected"), Job: s.pairs["job"],
+		}
+		if s.pairs["fresh"] != "" {
+			c.Since, c.Job = 0, ""
 		}
 		if x.c.Machines[i], err = m.Turnover(nil, c); err != nil {
 			return "", err

@@ -58,7 +58,7 @@ func when(of *picture.Checkpoint, job []*picture.Ask, ahead, tasks int, lengths 
 		return nil, err
 	}
 	if why := p.never(job); why != "" {
-		return nil, fmt.Errorf("%w: it never starts: %s", roost.Conflict, why)
+		return nil, fmt.Errorf("%w: it never starts: %s", roost.Invalid, why)
 	}
 	a := &Answer{Tasks: tasks, Ahead: ahead, Endless: p.Endless}
 	enough := func() bool {

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
+	"github.com/roost-batch/roost/negotiator/picture"
+	"github.com/roost-batch/roost/negotiator/share"
+)
+
+// CheckpointCell sends a checkpoint in small pieces.
+func (f *fake) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+	for rest := f.checkpoint; len(rest) > 0; {
+		n := min(100, len(rest))
+		if err := to.Send(&wire.CheckpointPiece{Data: rest[:n]}); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// smallCell is two machines of four cores, of which one is full for a hundred seconds, and a request for six tasks of two.
+func smallCell(t *testing.T) []byte {
+	t.Helper()
+	c := &picture.Checkpoint{Roost: roost.Version, Epoch: 7, Leader: "head", Ledger: ledger.New()}
+	c.Now = time.Unix(1_000_000, 0)
+	c.Ledger.Apply(&ledger.Entry{At: c.Now.UnixNano(), Lead: "head"})
+	for i, name := range []string{"n1", "n2"} {
+		units, err := gpu.Cut(gpu.Topology{CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.Core, 4)}, gpu.Layout{Shape: gpu.Shared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ad := classad.New()
+		ad.SetString(roost.AttrName, name)
+		gpu.NewFree(units, 0).Describe(ad)
+		m := match.NewMachine(name, 1, 1, ad)
+		if i == 0 {
+			r := roost.Resources{CPU: 4000, Memory: roost.GiB}
+			p, _ := m.Seat(nil, gpu.Request{Resources: r}, false)
+			if m, err = m.Turnover(nil, match.Claim{ID: 1, Submitter: share.Submitter{Owner: "bob"}, Band: roost.Batch, Resources: r, Placement: p, Since: 999_000, Ends: 1_000_100, Job: "7.pool"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Machines = append(c.Machines, m)
+	}
+	a := &picture.Ask{Text: "[]", Own: 6}
+	a.Key, a.Submitter, a.Band, a.Walltime = match.Key{Schedd: "pool", ID: 1}, share.Submitter{Owner: "ann"}, roost.Batch, 50*time.Second
+	var err error
+	if a.Class, err = match.NewClass(a.Text, a.Submitter, a.Band, roost.Resources{CPU: 2000, Memory: roost.GiB}); err != nil {
+		t.Fatal(err)
+	}
+	c.Asks = []*picture.Ask{a}
+	c.Jobs = []picture.Job{{ID: "12.pool", Owner: "ann", Request: 1, Waiting: 6}, {ID: "7.pool", Owner: "bob", Request: 2, Running: 1}}
+	var b bytes.Buffer
+	if err := picture.Write(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSimLive holds what is said of a cell, of a file and of the pool as it is, and what is refused.
+func TestSimLive(t *testing.T) {
+	cell := smallCell(t)
+	f := &fake{checkpoint: cell, jobs: []*wire.JobStatus{{Id: "12.pool", Owner: "ann", RequestId: 1, Tasks: 6, Counts: map[string]uint32{"idle": 6}}}}
+	dir := f.serve(t)
+	for _, test := range []struct {
+		line, out, stderr string // out and stderr: what has to be in them
+		code              int
+	}{
+		{"roost sim fit small.cell --request cpus=1", "now           4 tasks would start at once\n  in its turn   2, with what waits already\n  empty         8, if nothing ran\n  where         4 on n2\n", "", 0},
+		{"roost sim fit small.cell --request cpus=1 --json", `"limited_by": [`, "", 0},
+		{"roost sim fit --request cpus=3", "now           1 task would start", "", 0},
+		{"roost sim fit small.cell --request cpus=9", "", "none of the 2 machines can run it: too small: has 4 cpus at most", 65},
+		{"roost sim fit small.cell --request cpus=", "", "on --request line 3", 65},
+		{"roost sim fit small.cell --request job.hcl", "now           2 tasks", "", 0},
+		{"roost sim fit small.cell --request no.hcl", "", "no.hcl: no such file", 66},
+		{"roost sim fit small.cell", "", "fit needs --request", 64},
+		{"roost sim when small.cell 12", "12.pool: 6 tasks that wait\n2 machines and 6 tasks that wait", "", 0},
+		{"roost sim when small.cell 12", "by walltimes   at once\n  its last task  ", "", 0},
+		{"roost sim when 12.pool", "12.pool: 6 tasks", "", 0},
+		{"roost sim when small.cell 12 --json", `"last_seconds": 100`, "", 0},
+		{"roost sim when small.cell 7", "", "7.pool: all of its tasks have started", 75},
+		{"roost sim when small.cell 8", "", "8: no job of that number waits or runs", 68},
+		{"roost sim when small.cell 12.moon", "", "12.moon: no job of that name", 68},
+		{"roost sim when small.cell job.hcl", "job.hcl: 1 task that wait", "", 0},
+		{"roost sim when", "", "when needs a job", 64},
+		{"roost sim whatif small.cell --drain n2", "It would evict nothing.", "", 0},
+		{"roost sim whatif small.cell --remove n1", "- 7.pool of bob on n1: its machine is taken away", "", 0},
+		{"roost sim whatif small.cell --add n2*3", "12.pool  ann       6  in 1m40s  in 0s", "", 0},
+		{"roost sim whatif --add n2*3", "12.pool  ann", "", 0},
+		{"roost sim whatif small.cell --quota ann/batch=cpus:4", "user ann asks for cpus 12 in batch, and the quota is cpus 4: so new jobs are refused", "", 0},
+		{"roost sim whatif small.cell --quota ann/batch=wings:4", "", "--quota ann/batch=wings:4", 64},
+		{"roost sim whatif small.cell --drain n2 --json", `"evicts": []`, "", 0},
+		{"roost sim whatif small.cell", "", "whatif needs something to change", 64},
+		{"roost sim whatif small.cell --drain n3", "", "n3: there is no node of that name", 68},
+		{"roost sim whatif small.cell --setting backfil=off", "", "did you mean", 65},
+		{"roost sim whatif small.cell --drain n2 --span soon", "", "--span soon", 64},
+		{"roost sim whatif job.hcl --drain n2", "", "job.hcl: it is no checkpoint of a cell", 65},
+		{"roost sim whatif cut.cell --drain n2", "", "cut.cell: it is cut off", 65},
+		{"roost sim whatif small.cell --request cpus=1", "", "--request has no meaning for roost sim whatif", 64},
+		{"roost cell checkpoint new.cell", "", "", 0},
+		{"roost cell checkpoint small.cell", "", "small.cell is there already", 73},
+	} {
+		a, stdout, stderr := testApp(t, dir)
+		files := map[string][]byte{"small.cell": cell, "cut.cell": cell[:len(cell)/2], "job.hcl": []byte("job \"j\" {\n  command = [\"/bin/true\"]\n  cpus = 2\n  walltime = \"30s\"\n}\n")}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code := a.Run(t.Context(), strings.Fields(test.line))
+		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
+			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
+		}
+		if strings.HasSuffix(test.line, "new.cell") {
+			file, err := os.Open(filepath.Join(a.dir, "new.cell"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			if p, err := picture.Read(file); err != nil || len(p.Jobs) != 1 || p.Jobs[0].Request != 1 || p.Jobs[0].Waiting != 6 {
+				t.Errorf("the checkpoint has jobs %+v, %v", p, err)
+			}
+		}
+	}
+}

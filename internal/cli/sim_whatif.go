@@ -1,0 +1,313 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/sim/live"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/picture"
+)
+
+func simWhatif() (branch, []ucli.Flag) {
+	return branch{
+			name: "whatif", brief: "what a change would do", least: 0, most: 1, wants: "a checkpoint of a cell, or nothing for the pool as it is now", do: whatif,
+		}, []ucli.Flag{
+			&ucli.StringSliceFlag{Name: "drain", Usage: "whatif: drain this `NODE`"},
+			&ucli.StringSliceFlag{Name: "undrain", Usage: "whatif: and let this `NODE` have tasks again"},
+			&ucli.StringSliceFlag{Name: "remove", Usage: "whatif: take this `NODE` away, with what runs there"},
+			&ucli.StringSliceFlag{Name: "add", Usage: "whatif: add nodes like one that is there, as `NODE*N`"},
+			&ucli.StringSliceFlag{Name: "setting", Usage: "whatif: change a setting of the cell, as `NAME=VALUE`"},
+			&ucli.StringSliceFlag{Name: "quota", Usage: "whatif: set a quota, as `USER/BAND=AMOUNTS`: ann/batch=cpus:8,memory:64GiB; each for every user, group:NAME for a group"},
+			&ucli.StringSliceFlag{Name: "limit", Usage: "whatif: have so many of a licence, as `NAME=N`"},
+			&ucli.StringSliceFlag{Name: "group", Usage: "whatif: give a group so many cores, as `NAME=CORES`"},
+			&ucli.StringSliceFlag{Name: "queue", Usage: "whatif: start or stop a queue, or let so many of its tasks run, as `NAME=start|stop|N`"},
+			&ucli.StringFlag{Name: "span", Usage: "whatif: look so far ahead, a `DURATION`", Value: "1d"},
+			&ucli.BoolFlag{Name: "predicted", Usage: "whatif: take tasks to run for as long as those like them did, not as their walltimes let them"},
+			jsonFlag(),
+		}
+}
+
+func whatif(c *call, args []string) error {
+	change, err := c.simChange()
+	if err != nil {
+		return err
+	}
+	length, err := roost.ParseDuration(c.text("span"))
+	if err != nil || length <= 0 || length > live.Horizon {
+		return usage("--span %s: it is no length of time up to a year", c.text("span"))
+	}
+	lengths := live.Asked
+	if c.flag("predicted") {
+		lengths = live.Predicted
+	}
+	p, err := c.picture(append(args, "")[0])
+	if err != nil {
+		return err
+	}
+	ask := func() (*live.Comparison, error) { return live.WhatIf(p, change, lengths, length) }
+	answer, err := twice(ask, func(a *live.Comparison) uint64 { return a.Digest })
+	if err != nil {
+		return err
+	}
+	if c.json() {
+		return c.whatifJSON(p, answer)
+	}
+	c.printWhatif(p, answer, length)
+	return nil
+}
+
+// pair takes a flag's value apart at the first "=".
+func pair(flag, text string) (name, value string, err error) {
+	name, value, ok := strings.Cut(text, "=")
+	if !ok || name == "" || value == "" {
+		return "", "", usage("--%s %s: write it as NAME=VALUE", flag, text)
+	}
+	return name, value, nil
+}
+
+// simChange reads what is to be changed.
+func (c *call) simChange() (live.Change, error) {
+	var change live.Change
+	set := func(kind ledger.Kind, w wish) {
+		change.Commands = append(change.Commands, ledger.Command{Verb: ledger.Set, Kind: kind, Object: w.text()})
+	}
+	for _, node := range c.texts("drain") {
+		set(ledger.KindDrain, wish{"node": node})
+	}
+	for _, node := range c.texts("undrain") {
+		change.Commands = append(change.Commands, ledger.Command{Verb: ledger.Remove, Kind: ledger.KindDrain, Name: node})
+	}
+	change.Remove = c.texts("remove")
+	for _, one := range []struct {
+		flag string
+		take func(name, value string) error
+	}{
+		{"setting", func(name, value string) error {
+			set(ledger.KindSetting, wish{"name": name, "value": value})
+			return nil
+		}},
+		{"limit", func(name, value string) error {
+			set(ledger.KindLimit, wish{"name": name, "count": number(value)})
+			return wholeNumber(value)
+		}},
+		{"group", func(name, value string) error {
+			set(ledger.KindGroup, wish{"name": name, "cores": number(value)})
+			return numeric(value)
+		}},
+		{"quota", func(name, value string) error {
+			w, err := quotaWish(name, value)
+			set(ledger.KindQuota, w)
+			return err
+		}},
+		{"queue", func(name, value string) error {
+			w, err := queueWish(name, value)
+			set(ledger.KindQueue, w)
+			return err
+		}},
+	} {
+		for _, text := range c.texts(one.flag) {
+			name, value, err := pair(one.flag, text)
+			if err != nil {
+				return change, err
+			}
+			if err := one.take(name, value); err != nil {
+				return change, usage("--%s %s: %v", one.flag, text, err)
+			}
+		}
+	}
+	for _, text := range c.texts("add") {
+		like, count, _ := strings.Cut(text, "*")
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return change, usage("--add %s: write it as NODE*N, as n7*4", text)
+		}
+		change.Add = append(change.Add, live.Addition{Like: like, Count: n})
+	}
+	if len(change.Commands)+len(change.Remove)+len(change.Add) == 0 {
+		return change, advise(usage("whatif needs something to change"), "as in: roost sim whatif --drain n7")
+	}
+	return change, nil
+}
+
+func wholeNumber(text string) error {
+	if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+		return fmt.Errorf("%q is not a whole number", text)
+	}
+	return nil
+}
+
+// quotaWish is a quota as USER/BAND=AMOUNTS says it.
+func quotaWish(name, value string) (wish, error) {
+	who, band, ok := strings.Cut(name, "/")
+	if !ok {
+		return nil, fmt.Errorf("it names no band: write it as ann/batch=cpus:8")
+	}
+	w := wish{"band": band}
+	if group, is := strings.CutPrefix(who, "group:"); is {
+		w["group"] = group
+	} else {
+		w["user"] = who
+	}
+	for _, part := range strings.Split(value, ",") {
+		dimension, amount, ok := strings.Cut(part, ":")
+		if !ok || !slices.Contains([]string{"cpus", "memory", "disk", "gpus", "tasks"}, dimension) {
+			return nil, fmt.Errorf("%q is no amount of cpus, memory, disk, gpus or tasks: write it as cpus:8", part)
+		}
+		field, n, err := amountOf(dimension, amount)
+		if err != nil {
+			return nil, err
+		}
+		w.within("most")[field] = n
+	}
+	return w, nil
+}
+
+// queueWish is a change of a queue.
+func queueWish(name, value string) (wish, error) {
+	switch value {
+	case "start":
+		return wish{"name": name, "started": true}, nil
+	case "stop":
+		return wish{"name": name, "started": false}, nil
+	}
+	w := wish{"name": name}
+	w.within("running")["total"] = json.Number(value)
+	return w, wholeNumber(value)
+}
+
+func (c *call) printWhatif(p *picture.Checkpoint, a *live.Comparison, length time.Duration) {
+	fmt.Fprintf(c.stdout, "%s; looked %s ahead\n\n", c.asOf(p), spoken(int64(length/time.Second)))
+	if len(a.Evictions) == 0 {
+		fmt.Fprintln(c.stdout, "  It would evict nothing.")
+	} else {
+		fmt.Fprintf(c.stdout, "  It would evict %s at once:\n", plural(len(a.Evictions), "task"))
+	}
+	for i, e := range a.Evictions {
+		if i == mostShown {
+			fmt.Fprintf(c.stdout, "    … and %d more\n", len(a.Evictions)-i)
+			break
+		}
+		job := e.Claim.Job
+		if job == "" {
+			job = "a task"
+		}
+		fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", fmt.Sprintf("%s of %s on %s: %s", job, e.Claim.Submitter, e.Machine, e.Why)))
+	}
+	fmt.Fprintln(c.stdout)
+	t := &table{columns: []column{{head: ""}, {head: "BEFORE", right: true}, {head: "AFTER", right: true}}}
+	for _, row := range [][3]string{
+		{"  wait when all has started that can", fmt.Sprint(a.Before.Waits), fmt.Sprint(a.After.Waits)},
+		{"  start within an hour", fmt.Sprint(a.Before.Within), fmt.Sprint(a.After.Within)},
+		{"  start at all", fmt.Sprint(a.Before.Started), fmt.Sprint(a.After.Started)},
+		{"  wait on the mean", spoken(int64(a.Before.MeanWait)), spoken(int64(a.After.MeanWait))},
+		{"  the last starts", c.short(p, a.Before.Done), c.short(p, a.After.Done)},
+		{"  have to make room, at once and later", fmt.Sprint(a.Before.Evicted), fmt.Sprint(a.After.Evicted)},
+	} {
+		t.add(cell{row[0], ""}, cell{row[1], ""}, cell{row[2], ""})
+	}
+	t.print(c.stdout, c.out)
+	c.printMoves(p, a)
+	for _, d := range a.Drained {
+		fmt.Fprintf(c.stdout, "\n  %s is empty %s\n", d.Node, c.emptied(p, d))
+	}
+	for _, q := range a.Quotas {
+		so := "which is within it"
+		if q.Over {
+			so = "so new jobs are refused until it asks for less; a quota evicts nothing"
+		}
+		fmt.Fprintln(c.stdout, c.paragraph("\n  ", "  ", fmt.Sprintf("%s asks for %s in %s, and the quota is %s: %s", q.Whose, q.Asks, q.Band, q.Most, so)))
+	}
+	c.list("It is assumed that", assumes(p, a.Before.Endless, [...]string{"tasks run for as long as their walltimes let them", "tasks run for as long as those like them did"}[btoi(c.flag("predicted"))]))
+	fmt.Fprintf(c.stdout, "\nplayed twice, digest %016x both times\n", a.Digest)
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// short writes when something starts in a table.
+func (c *call) short(p *picture.Checkpoint, t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return "in " + spoken(max(int64(t.Sub(p.Now)/time.Second), 0))
+}
+
+func (c *call) emptied(p *picture.Checkpoint, d live.Emptying) string {
+	switch {
+	case d.Runs == 0:
+		return "already"
+	case d.Unknown == d.Runs:
+		return fmt.Sprintf("nobody knows when: %s there, without a walltime", plural(d.Runs, "task"))
+	case d.Unknown > 0:
+		return fmt.Sprintf("nobody knows when: of %s there %d have no walltime, and the others are over %s", plural(d.Runs, "task"), d.Unknown, c.short(p, d.Over))
+	}
+	return fmt.Sprintf("%s, when %s there %s over", c.short(p, d.Over), plural(d.Runs, "task"), [...]string{"are", "is"}[btoi(d.Runs == 1)])
+}
+
+// printMoves lists who starts earlier or later.
+func (c *call) printMoves(p *picture.Checkpoint, a *live.Comparison) {
+	if len(a.Moved) == 0 {
+		fmt.Fprintln(c.stdout, "\n  Nobody would start earlier or later.")
+		return
+	}
+	fmt.Fprintf(c.stdout, "\n  When the last tasks of these start:\n")
+	t := &table{columns: []column{{head: "  JOB"}, {head: "USER"}, {head: "TASKS", right: true}, {head: "BEFORE", right: true}, {head: "AFTER", right: true}}}
+	for i, m := range a.Moved {
+		if i == mostShown {
+			break
+		}
+		job := fmt.Sprintf("request %d of %s", m.Key.ID, m.Key.Schedd)
+		if len(m.Jobs) > 0 {
+			job = m.Jobs[0]
+			if len(m.Jobs) > 1 {
+				job += fmt.Sprintf(" and %d more", len(m.Jobs)-1)
+			}
+		}
+		t.add(cell{"  " + job, ""}, cell{m.Submitter.String(), ""}, cell{fmt.Sprint(m.Tasks), ""}, cell{c.short(p, m.Before), ""}, cell{c.short(p, m.After), ""})
+	}
+	t.print(c.stdout, c.out)
+	if n := len(a.Moved) - mostShown; n > 0 {
+		fmt.Fprintf(c.stdout, "  … and %d more\n", n)
+	}
+}
+
+func (c *call) whatifJSON(p *picture.Checkpoint, a *live.Comparison) error {
+	course := func(r *live.Course) document {
+		return document{
+			"waiting": r.Waits, "started": r.Started, "started_within_an_hour": r.Within, "evicted": r.Evicted, "mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsTo(p, r.Done),
+			"endless": r.Endless,
+		}
+	}
+	evicted, moved, drained, quotas := []document{}, []document{}, []document{}, []document{}
+	for _, e := range a.Evictions {
+		evicted = append(evicted, document{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner, "group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Why})
+	}
+	for _, m := range a.Moved {
+		moved = append(moved, document{
+			"schedd": m.Key.Schedd, "request": m.Key.ID, "jobs": m.Jobs, "owner": m.Submitter.Owner, "group": m.Submitter.Group, "tasks": m.Tasks,
+			"before_seconds": secondsTo(p, m.Before), "after_seconds": secondsTo(p, m.After),
+		})
+	}
+	for _, d := range a.Drained {
+		drained = append(drained, document{"node": d.Node, "runs": d.Runs, "unknown": d.Unknown, "over_seconds": secondsTo(p, d.Over)})
+	}
+	for _, q := range a.Quotas {
+		quotas = append(quotas, document{"whose": q.Whose, "band": q.Band, "asks": q.Asks, "most": q.Most, "over": q.Over})
+	}
+	return printJSON(c.stdout, document{
+		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas,
+		"digest": fmt.Sprintf("%016x", a.Digest),
+	})
+}
