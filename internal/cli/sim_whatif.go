@@ -249,9 +249,9 @@ func (c *call) emptied(p *picture.Checkpoint, d live.Emptying) string {
 	case d.Runs == 0:
 		return "already"
 	case d.Unknown == d.Runs:
-		return fmt.Sprintf("nobody knows when: %s there, without a walltime", plural(d.Runs, "task"))
+		return fmt.Sprintf("nobody knows when: %s there, of which nobody knows when they end", plural(d.Runs, "task"))
 	case d.Unknown > 0:
-		return fmt.Sprintf("nobody knows when: of %s there %d have no walltime, and the others are over %s", plural(d.Runs, "task"), d.Unknown, c.short(p, d.Over))
+		return fmt.Sprintf("nobody knows when: of %s there nobody knows it of %d, and the others are over %s", plural(d.Runs, "task"), d.Unknown, c.short(p, d.Over))
 	}
 	return fmt.Sprintf("%s, when %s there %s over", c.short(p, d.Over), plural(d.Runs, "task"), [...]string{"are", "is"}[btoi(d.Runs == 1)])
 }

@@ -66,7 +66,7 @@ type Emptying struct {
 	Node    string
 	Runs    int       // tasks
 	Unknown int       // of those, of which nobody knows when they end
-	Over    time.Time // when the others have ended by their walltimes
+	Over    time.Time // when the others have ended
 }
 
 // Quota is one, and how much of it is asked for by what waits and runs.
@@ -89,7 +89,7 @@ func WhatIf(of *picture.Checkpoint, change Change, lengths Lengths, length time.
 		return nil, err
 	}
 	until := before.now + int64(length/time.Second)
-	c := &Comparison{Until: time.Unix(until, 0)}
+	c := &Comparison{Until: time.Unix(until, 0), Drained: change.drained(before), Quotas: change.quotas(of)}
 	gone := len(after.Evictions)
 	firstBefore, err := c.Before.run(before, until)
 	if err != nil {
@@ -104,7 +104,6 @@ func WhatIf(of *picture.Checkpoint, change Change, lengths Lengths, length time.
 		c.Evictions = slices.DeleteFunc(c.Evictions, func(o Eviction) bool { return o.Machine == e.Machine && o.Claim.ID == e.Claim.ID })
 	}
 	c.compare(before, after)
-	c.Drained, c.Quotas = change.drained(of), change.quotas(of)
 	c.Digest = before.Digest()*31 + after.Digest()
 	return c, nil
 }
@@ -291,27 +290,24 @@ func (c *Comparison) compare(before, after *Play) {
 }
 
 // drained says how the nodes empty that the change drains.
-func (c *Change) drained(of *picture.Checkpoint) (all []Emptying) {
+func (c *Change) drained(p *Play) (all []Emptying) {
 	for _, command := range c.Commands {
 		if command.Kind != ledger.KindDrain || command.Verb != ledger.Set {
 			continue
 		}
 		node, err := ledger.NameOf(ledger.KindDrain, command.Object)
-		i := slices.IndexFunc(of.Machines, func(m *match.Machine) bool { return m.Name == node })
-		if err != nil || i < 0 {
+		i, known := p.at[node]
+		if err != nil || !known {
 			continue
 		}
 		e := Emptying{Node: node}
-		for k := range of.Machines[i].Claims {
-			switch claim := &of.Machines[i].Claims[k]; {
-			case claim.Ends > 0:
-				e.Over = latest(e.Over, time.Unix(claim.Ends, 0))
-			case claim.Expected > 0:
-				e.Over = latest(e.Over, time.Unix(max(claim.Expected, of.Now.Unix()), 0))
-			default:
+		for k := range p.Machines[i].Claims {
+			h := p.of[match.ClaimKey{Machine: node, ID: p.Machines[i].Claims[k].ID}]
+			if e.Runs++; h == nil || h.ends == 0 {
 				e.Unknown++
+			} else {
+				e.Over = latest(e.Over, time.Unix(h.ends, 0))
 			}
-			e.Runs++
 		}
 		all = append(all, e)
 	}
