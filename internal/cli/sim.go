@@ -66,6 +66,15 @@ func simBranches() (branches []branch) {
 		for _, f := range own {
 			b.flags = append(b.flags, f.Names()[0])
 		}
+		do := b.do
+		b.do = func(c *call, args []string) error {
+			for _, flag := range []string{"output", "csv", "svg"} { // now, and not after a minute's work
+				if err := c.vacant(c.text(flag)); err != nil {
+					return err
+				}
+			}
+			return do(c, args)
+		}
 		branches = append(branches, b)
 	}
 	return branches

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"encoding/csv"
+	"os"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/plot"
 )
 
@@ -43,6 +45,17 @@ func (c *call) writeTable(head []string, rows [][]string) error {
 		return err
 	}
 	return c.writeNew(file, text.String())
+}
+
+// vacant refuses a file that is there, if it is not to be written over.
+func (c *call) vacant(file string) error {
+	if file == "" || c.flag("force") {
+		return nil
+	}
+	if _, err := os.Lstat(c.path(file)); err == nil && !stream(c.path(file)) {
+		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
+	}
+	return nil
 }
 
 // writePicture draws charts, one below the other, into the file that --svg names, if there is one.

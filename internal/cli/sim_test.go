@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // smallLog is four jobs on four processors: the second wants all of them while the first has three, the third would delay it, and the fourth would not.
@@ -63,6 +65,7 @@ func TestSim(t *testing.T) {
 		{"roost sim hrm --sizes 6,x", "", "", "\"x\" is no number from 1 to 2000", 64},
 		{"roost sim hrm --sizes= --rates=", "", "", "there is nothing to play", 64},
 		{"roost sim hrm --processors 7", "", "", "--processors has no meaning for roost sim hrm", 64},
+		{"roost sim hrm --csv small.swf", "", "", "small.swf is there already", 73}, // before it has played anything
 		{"roost sim hrm small.swf", "", "", "one argument too many", 64},
 		{"roost sim replay small.swf --csv small.swf", "", "", "small.swf is there already", 73},
 		{"roost sim replay small.swf --svg nowhere/a.svg", "", "", "no such file or directory", 73},
@@ -170,5 +173,32 @@ func TestSimOutcomes(t *testing.T) {
 	run("roost sim replay made.swf --order sjbf")
 	if !strings.Contains(stdout.String(), "made.swf: 500 jobs on 64 processors") || strings.Contains(stdout.String(), "left out") {
 		t.Errorf("got %s", stdout)
+	}
+}
+
+// TestSimPipe holds that a pipe is written to, with --force and without, and stays one: as /dev/null would have to.
+func TestSimPipe(t *testing.T) {
+	for _, force := range []string{"", " --force"} {
+		a, _, stderr := testApp(t, t.TempDir())
+		pipe := filepath.Join(a.dir, "pipe")
+		if err := unix.Mkfifo(pipe, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		end, err := os.OpenFile(pipe, os.O_RDWR, 0) // it has room for the table
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer end.Close()
+		a.stdin = strings.NewReader(smallLog)
+		if code := a.Run(t.Context(), strings.Fields("roost sim replay - --csv pipe"+force)); code != 0 {
+			t.Fatalf("exit status %d: %s", code, stderr)
+		}
+		if info, err := os.Stat(pipe); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			t.Fatalf("the pipe is %v, %v", info, err)
+		}
+		text := make([]byte, 13)
+		if n, err := end.Read(text); err != nil || string(text[:n]) != "from_seconds," {
+			t.Errorf("it wrote %q, %v", text[:n], err)
+		}
 	}
 }

@@ -93,13 +93,16 @@ func dialect(name string) error {
 	return advise(usage("--from %s: there is no such dialect", name), cure)
 }
 
-// writeNew writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old.
+// writeNew writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old. What is a device or a pipe is
+// written to, and never replaced: --force, for root, would make a file of /dev/null.
 func (c *call) writeNew(file, text string) error {
-	path := c.path(file)
-	if _, err := os.Lstat(path); err == nil && c.flag("force") {
+	path, flags := c.path(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	if stream(path) {
+		flags = os.O_WRONLY
+	} else if _, err := os.Lstat(path); err == nil && c.flag("force") {
 		return rewrite(path, text)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := os.OpenFile(path, flags, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
 	}
@@ -108,8 +111,16 @@ func (c *call) writeNew(file, text string) error {
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		os.Remove(path)
+		if flags&os.O_EXCL != 0 {
+			os.Remove(path)
+		}
 		return problem(roost.NoOutput, "%v", err)
 	}
 	return nil
+}
+
+// stream says whether a path is there and is no file or directory.
+func stream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
