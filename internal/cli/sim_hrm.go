@@ -170,16 +170,21 @@ func published(jobs, rate int, style hrm.Style) string {
 		return "worst 14 s"
 	case rate == 0 && jobs == 180 && style == hrm.Whole:
 		return "worst 2.5 s"
-	case rate == 100 && style == hrm.Central:
-		return "delay more than doubles"
+	case rate == 10_000 && style == hrm.Central:
+		return "at ten times the rate more than double the delay"
 	case rate == 100 && style == hrm.Whole:
-		return "conflicts up to 45 %"
+		return "at ten times the rate up to 45 %"
 	}
 	return ""
 }
 
 // millis is a delay for people.
-func millis(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1000) }
+func millis(d time.Duration) string {
+	if d >= 10*time.Second {
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.1f ms", d.Seconds()*1000)
+}
 
 // play plays one run, and again with the same costs.
 func (s *hrmStudy) play(jobs, rate int, style hrm.Style) (*hrmRow, error) {
