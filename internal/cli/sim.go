@@ -24,6 +24,7 @@ func simCommand() *command {
 		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is touched.\n\n" +
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
 			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +
+			"  compact CHECKPOINT, compact NODES PODS  takes machines of a cell away at random until its work no longer fits, and says how few hold it, by several scores\n" +
 			"  fit [FILE] --request JOB  says how many more of a job would fit into a cell, and for want of what no more\n" +
 			"  whatif [FILE] --drain NODE …  says what a change of a cell would evict, delay and bring forward\n" +
 			"  when [FILE] JOB  says when a job starts, one that waits or a job file; of these three a cell is the pool as it is now, or as a FILE of roost cell checkpoint has it\n" +
@@ -35,6 +36,7 @@ func simCommand() *command {
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
 			{"roost sim replay our.swf --processors 512 -o then.swf", "with twice the processors, and each job's wait in a file"},
 			{"roost sim pack openb_node_list_gpu_node.csv openb_pod_list_default.csv", "how well the pool's own score fills machines, and best fit, and fragmentation gradient descent"},
+			{"roost sim compact cell.roost --ways", "how few machines would hold what runs in a cell, and what it would cost to keep production apart"},
 			{"roost sim whatif --drain n7 --drain n8", "who would have to wait longer in the pool as it is"},
 			{"roost sim when monday.cell 123", "when a job starts, of a checkpoint that was taken on Monday"},
 			{"roost sim replay our.swf --svg our.svg --csv our.csv", "with pictures of use, queue and waits, and the same as a table"},
@@ -51,6 +53,7 @@ func simParts() []func() (branch, []ucli.Flag) {
 	return []func() (branch, []ucli.Flag){
 		simReplay,
 		simPack,
+		simCompact,
 		simFit,
 		simWhatif,
 		simWhen,

@@ -35,7 +35,7 @@ func simFaults() (branch, []ucli.Flag) {
 
 // seedsFlag is of all that is done for several seeds.
 func seedsFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "seeds", Usage: "pack: of so many random orders; faults: try so many seeds: `N`"}
+	return &ucli.IntFlag{Name: "seeds", Usage: "pack, compact: of so many random orders; faults: try so many seeds: `N`"}
 }
 
 // someSeeds is how many are tried if nobody says how many, from the first on.

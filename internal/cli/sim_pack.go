@@ -20,11 +20,16 @@ import (
 
 func simPack() (branch, []ucli.Flag) {
 	return branch{
-			name: "pack", brief: "fill the machines of a GPU trace with its tasks", least: 2, most: 2, wants: "a list of nodes and a list of pods of the openb trace", do: fillTrace,
-		}, append([]ucli.Flag{
-			&ucli.StringSliceFlag{Name: "score", Usage: "pack: by which score machines are chosen: `hybrid|best-fit|worst-fit|fragmentation`, which is the pool's own and what it is compared with; again for several"},
-			seedsFlag(),
-		}, resultFlags()...)
+		name: "pack", brief: "fill the machines of a GPU trace with its tasks", least: 2, most: 2, wants: "a list of nodes and a list of pods of the openb trace", do: fillTrace,
+	}, append(packFlags(), resultFlags()...)
+}
+
+// packFlags are what all that packs machines takes.
+func packFlags() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringSliceFlag{Name: "score", Usage: "pack, compact: by which score machines are chosen: `hybrid|best-fit|worst-fit|fragmentation`, which is the pool's own and what it is compared with; again for several"},
+		seedsFlag(),
+	}
 }
 
 // firstSeed is the seed of the first order of arrival, as in the published experiment.
@@ -64,10 +69,8 @@ func (c *call) seeds(usual int) (int, error) {
 	return n, nil
 }
 
-// traceCell reads the two lists of a trace.
-func (c *call) traceCell(args []string) (cell *pack.Cell, err error) {
-	var nodes []pack.Node
-	var pods []pack.Pod
+// readTrace reads the two lists of a trace.
+func (c *call) readTrace(args []string) (nodes []pack.Node, pods []pack.Pod, err error) {
 	err = c.unpacked(args[0], func(file string, r io.Reader) (err error) {
 		nodes, err = pack.ReadNodes(file, r)
 		return err
@@ -78,13 +81,7 @@ func (c *call) traceCell(args []string) (cell *pack.Cell, err error) {
 			return err
 		})
 	}
-	if err != nil {
-		return nil, err
-	}
-	if cell, err = pack.NewCell(nodes, pods); err != nil {
-		return nil, problem(roost.Invalid, "%v", err)
-	}
-	return cell, nil
+	return nodes, pods, err
 }
 
 // filling is what came of filling a cell by one score, in so many orders.
@@ -103,9 +100,13 @@ func fillTrace(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	cell, err := c.traceCell(args)
+	nodes, pods, err := c.readTrace(args)
 	if err != nil {
 		return err
+	}
+	cell, err := pack.NewCell(nodes, pods)
+	if err != nil {
+		return problem(roost.Invalid, "%v", err)
 	}
 	var all []filling
 	for _, s := range scores {

@@ -19,6 +19,8 @@ type Cell struct {
 	Requests []*match.Request // Wanted is how many tasks are alike
 	Tasks    []int32          // by task, in the order in which the source has them: the index of its request
 	Standing map[share.Submitter]match.Standing
+	Known    map[match.Key]Part // what is reserved for the tasks of a request; nil: nobody knows
+	Reserved map[match.Key]Part // what is taken to be; nil: that does not matter, see [Cell.Reserve]
 }
 
 // card is the memory of each GPU of the trace, which counts shares in thousandths.

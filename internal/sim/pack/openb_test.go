@@ -95,6 +95,32 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestCompactTrace holds that the pool's own score holds the trace's tasks on fewer machines than best fit, and than worst fit, in each order. It takes a minute:
+// it wants ROOST_OPENB_SEEDS=10.
+func TestCompactTrace(t *testing.T) {
+	if os.Getenv("ROOST_OPENB_SEEDS") != "10" {
+		t.Skip("SKIPPED: it takes a minute (set ROOST_OPENB_SEEDS=10)")
+	}
+	c := trace(t, "default")
+	const seeds = 2
+	least := make([]int, seeds)
+	for _, by := range []match.Score{match.Hybrid, match.BestFit, match.WorstFit} {
+		line, err := Study([]*Cell{c}, Compaction{Score: by}, seeds, drawn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(by, line)
+		for i, n := range line.Machines {
+			if n <= least[i] {
+				t.Errorf("order %d: %v needs %d machines, hybrid %d", i, by, n, least[i])
+			}
+		}
+		if by == match.Hybrid {
+			least = line.Machines
+		}
+	}
+}
+
 func median(of []float64) float64 {
 	slices.Sort(of)
 	return (of[len(of)/2] + of[(len(of)-1)/2]) / 2
