@@ -13,13 +13,17 @@ import (
 
 // ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a file is submitted whole or not at all.
 // Jobs come in an order in which each depends only on earlier ones; DependsOn names those as "@0", "@1", ….
-func ParseFile(src []byte, opts Options) ([]Job, hcl.Diagnostics) {
+func ParseFile(src []byte, opts Options) ([]Job, hcl.Diagnostics) { return parseFile(src, opts, nil) }
+
+// parseFile is ParseFile for a file that may have the blocks of a mix, too.
+func parseFile(src []byte, opts Options, mix *mixer) ([]Job, hcl.Diagnostics) {
 	opts.Defaults = opts.Defaults.filled()
 	if diags := guard(src, opts.Filename); diags != nil {
 		return nil, diags
 	}
 	file, diags := hclsyntax.ParseConfig(src, opts.Filename, hcl.InitialPos)
 	p := newParser(src, opts)
+	p.mix = mix
 	if diags.HasErrors() { // one mistake of syntax makes others out of what follows it
 		sortByPlace(diags)
 		for _, d := range diags {
@@ -53,7 +57,8 @@ type parser struct {
 	freed      map[hclsyntax.Expression][]hcl.Traversal
 	checked    map[hclsyntax.Expression]bool
 	once       map[string]bool
-	unread     bool // a function could not read a file
+	unread     bool   // a function could not read a file
+	mix        *mixer // nil: a job file
 	diags      hcl.Diagnostics
 }
 
@@ -83,7 +88,11 @@ func (p *parser) file(body *hclsyntax.Body) []Job {
 		a := body.Attributes[name]
 		p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name), "Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
 	}
-	var variables, locals []*hclsyntax.Block
+	var variables, locals, mixed []*hclsyntax.Block
+	known := []string{"job", "variable", "locals"}
+	if p.mix != nil {
+		known = append(known, mixBlocks...)
+	}
 	for _, b := range body.Blocks {
 		switch b.Type {
 		case "variable":
@@ -93,12 +102,18 @@ func (p *parser) file(body *hclsyntax.Body) []Job {
 		case "job":
 			p.blocks = append(p.blocks, b)
 		default:
-			p.report(problem(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type),
-				"A job file has blocks called job, variable and locals."+offer(b.Type, []string{"job", "variable", "locals"})))
+			if p.mix != nil && has(mixBlocks, b.Type) {
+				mixed = append(mixed, b)
+				continue
+			}
+			p.report(problem(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type), "A job file has blocks called job, variable and locals."+offer(b.Type, known)))
 		}
 	}
 	p.variables(variables)
 	p.locals(locals)
+	if p.mix != nil {
+		p.mix.read(p, mixed)
+	}
 	if len(p.blocks) == 0 && !p.diags.HasErrors() {
 		p.report(problem(rangeAt(p.src, p.opts.Filename, 0, 0), "there is no job in this file", emptyCure))
 	}
