@@ -86,6 +86,7 @@ func places() []place {
 		{"internal/sim/pool", true}, // it drives the loops of daemons
 		{"internal/sim/hrm", true},
 		{"internal/sim/storm", true},
+		{"internal/sim/workload", true},
 
 		{"internal/authority", false},
 		{"internal/authority/member", false},

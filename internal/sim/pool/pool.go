@@ -24,7 +24,12 @@ type Pool struct {
 	machines []*machineNode
 	users    []user // by job
 
-	unfinished int // jobs
+	unfinished         int // jobs
+	tasks, over, lives int
+	used               roost.Resources
+	by                 map[string]roost.MilliCPU
+	waits              []time.Duration
+	spent              float64
 }
 
 // What an event is. Those of a daemon are lost when it dies, and wait while it stands still; those of a host, when the host does.
@@ -53,7 +58,7 @@ func New(cfg Config) (*Pool, error) {
 		cfg.Times = DefaultTimes()
 	}
 	cfg.Machines, cfg.Jobs = slices.Clone(cfg.Machines), slices.Clone(cfg.Jobs)
-	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), rand: kernel.NewRand(cfg.Seed, 1), byName: map[string]*node{}, users: make([]user, len(cfg.Jobs)),
+	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), by: map[string]roost.MilliCPU{}, rand: kernel.NewRand(cfg.Seed, 1), byName: map[string]*node{}, users: make([]user, len(cfg.Jobs)),
 		net: network{links: map[[2]int32]*link{}}}
 	for i := range cfg.Managers {
 		p.managers = append(p.managers, newManager(p, i))

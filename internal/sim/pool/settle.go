@@ -20,6 +20,7 @@ func (s *scheddNode) took(id roost.JobID, sub *queue.Submission) {
 	u := &s.p.users[i]
 	if !u.taken {
 		u.taken, u.open = true, sub.Count
+		s.p.tasks += sub.Count
 	}
 	if s.p.cfg.Observe == nil {
 		return
@@ -40,6 +41,7 @@ func (s *scheddNode) settled(id roost.JobID, index int, code int32) {
 	}
 	s.ended[id.Seq][index] = true
 	u := &s.p.users[s.jobs[id.Seq]]
+	s.p.over++
 	if u.open--; u.open == 0 {
 		s.p.unfinished--
 	}
@@ -83,6 +85,7 @@ func (s *scheddNode) reopened(id roost.JobID) {
 			s.p.unfinished++
 		}
 		u.open += n
+		s.p.over -= n
 	}
 	delete(s.ended, id.Seq)
 }

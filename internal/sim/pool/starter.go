@@ -45,6 +45,7 @@ type starter struct {
 	job      int
 	left     time.Duration // for which the task runs yet, as of since
 	since    time.Duration
+	lived    time.Duration // since when it does
 	frozen   bool
 	code     int32
 	output   bool
@@ -246,7 +247,8 @@ func exit(a roost.AttemptID, cause wire.Cause, reason string) *wire.Exited {
 
 // begins and ends tell the observer of what lives.
 func (p *Pool) begins(m *machineNode, s *starter) {
-	p.users[s.job].begins(p.k.Now())
+	s.lived = p.k.Now()
+	p.counts(s, 1)
 	if p.cfg.Observe != nil {
 		p.see(audit.Seen{
 			What: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index, Attempt: s.attempt.Attempt, Claim: uint64(s.h.id), Resources: s.h.claim.Resources,
@@ -255,6 +257,6 @@ func (p *Pool) begins(m *machineNode, s *starter) {
 }
 
 func (p *Pool) ends(m *machineNode, s *starter, code int32) {
-	p.users[s.job].ends(p.k.Now())
+	p.counts(s, -1)
 	p.see(audit.Seen{What: audit.Ended, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index, Attempt: s.attempt.Attempt, Code: code})
 }

@@ -33,18 +33,6 @@ type user struct {
 	letGo   int // how often he has asked for that
 }
 
-func (u *user) begins(now time.Duration) {
-	if u.begun++; u.begun == 1 {
-		u.first = now
-	}
-	u.lives++
-}
-
-func (u *user) ends(now time.Duration) {
-	u.lives--
-	u.last = now
-}
-
 // who is the user that submits a job.
 func (p *Pool) who(i int) queue.Submitter {
 	j := &p.cfg.Jobs[i]

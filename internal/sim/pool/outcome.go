@@ -1,0 +1,102 @@
+package pool
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// State is how a pool stands at an instant.
+type State struct {
+	At      time.Duration
+	Waiting int // tasks that were submitted and do not run
+	Running int
+	Over    int // tasks that have come to their end
+	Used    roost.Resources
+	By      map[string]roost.MilliCPU // by owner, what runs has of the processors; the caller only reads it
+}
+
+// State is how the pool stands now.
+func (p *Pool) State() State {
+	return State{At: p.k.Now(), Waiting: p.tasks - p.over - p.lives, Running: p.lives, Over: p.over, Used: p.used, By: p.by}
+}
+
+// Outcome is what has become of one job of the config. Times are since the beginning, and -1 for what has not been.
+type Outcome struct {
+	ID       roost.JobID
+	Shown    time.Duration // its id, to its user
+	First    time.Duration // the first of its tasks began
+	Last     time.Duration // the last process of it ended
+	Attempts int           // that began
+	Open     int           // tasks that have not come to their end
+	Refused  error
+}
+
+// Outcomes are those of all jobs of the config, in its order.
+func (p *Pool) Outcomes() []Outcome {
+	all := make([]Outcome, len(p.users))
+	for i := range p.users {
+		u := &p.users[i]
+		o := Outcome{ID: u.id, Shown: -1, First: -1, Last: -1, Attempts: u.begun, Open: u.open, Refused: u.refused}
+		if !u.id.IsZero() {
+			o.Shown = u.shown
+		}
+		if u.begun > 0 {
+			o.First = u.first
+		}
+		if u.begun > u.lives {
+			o.Last = u.last
+		}
+		all[i] = o
+	}
+	return all
+}
+
+// Waits are how long each task that has begun had waited for that, from when its job was to be submitted, in the order of the beginnings.
+func (p *Pool) Waits() []time.Duration { return p.waits }
+
+// Total is what all machines have together.
+func (p *Pool) Total() (sum roost.Resources) {
+	for _, m := range p.machines {
+		sum = sum.Add(m.of.Resources)
+	}
+	return sum
+}
+
+// Spent is the core-seconds for which tasks have run that have ended.
+func (p *Pool) Spent() float64 { return p.spent }
+
+// Owners are those who have submitted jobs, in order.
+func (p *Pool) Owners() []string {
+	all := map[string]bool{}
+	for i := range p.cfg.Jobs {
+		all[p.who(i).User] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// counts takes in that a task begins to live, or lives no more.
+func (p *Pool) counts(s *starter, by int) {
+	u, r := &p.users[s.job], s.h.claim.Resources
+	now := p.k.Now()
+	p.lives += by
+	u.lives += by
+	cpu := r.CPU
+	if by > 0 {
+		p.used = p.used.Add(r)
+		if u.begun++; u.begun == 1 {
+			u.first = now
+		}
+		if s.attempt.Attempt == 1 {
+			p.waits = append(p.waits, now-p.cfg.Jobs[s.job].At)
+		}
+	} else {
+		p.used = p.used.Sub(r)
+		u.last = now
+		cpu = -cpu
+		p.spent += r.CPU.Cores() * (now - s.lived).Seconds()
+	}
+	p.by[p.who(s.job).User] += cpu
+}
