@@ -24,11 +24,11 @@ func simFaults() (branch, []ucli.Flag) {
 		&ucli.StringFlag{Name: "kinds", Usage: "faults: only faults of these `KINDS`, with commas between them"},
 		&ucli.IntFlag{Name: "incidents", Usage: "faults: at most `N` in a run; a partition is one, and may be many faults"},
 		&ucli.IntFlag{Name: "jobs", Usage: "faults: at most `N` in a run"},
-		&ucli.IntFlag{Name: "machines", Usage: "faults: at most `N` in a run"},
+		machinesFlag(),
 		&ucli.IntFlag{Name: "schedds", Usage: "faults: at most `N` submit nodes in a run"},
 		&ucli.IntFlag{Name: "managers", Usage: "faults: `N` central managers in a run, or one"},
 		&ucli.StringFlag{Name: "calm", Usage: "faults: all faults are over after this `DURATION`"},
-		&ucli.StringFlag{Name: "until", Usage: "faults: each run ends after this `DURATION`"},
+		untilFlag(),
 		jsonFlag(),
 	}
 }

@@ -30,14 +30,18 @@ func simReplay() (branch, []ucli.Flag) {
 			&ucli.StringFlag{Name: "correct", Usage: "replay: how long those that have outlived that: as long as they asked for, or a little longer each time: `asked|steps`", Value: "asked"},
 			processorsFlag(),
 			&ucli.BoolFlag{Name: "unasked", Usage: "replay: a job that asked for no time has asked for as long as it ran"},
-			&ucli.BoolFlag{Name: "once", Usage: "replay: play it once only, and not again to see whether it comes out the same"},
+			onceFlag(),
 			outputFlag(),
 		}, resultFlags()...)
 }
 
+func onceFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "once", Usage: "replay and run: play it once only, and not again to see whether it comes out the same"}
+}
+
 // processorsFlag and outputFlag are of all that reads or writes logs.
 func processorsFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "processors", Usage: "replay: of the machine, in place of what the log's header says; model: of the machine: `N`"}
+	return &ucli.IntFlag{Name: "processors", Usage: "of a log: how many there are, in place of what its header says; model: of the machine: `N`"}
 }
 
 func outputFlag() ucli.Flag {

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// smallMix is six tasks of a minute on two machines of one core.
+const smallMix = `machines "node" { count = 2 }
+job "j" {
+  command = ["/bin/true"]
+  count = 6
+}
+load "j" {}
+`
+
+// TestSimRun holds what is said of a pool that was run, what goes into files, and what is refused.
+func TestSimRun(t *testing.T) {
+	for _, test := range []struct {
+		line, stdin, out, stderr string // out and stderr: what has to be in them
+		code                     int
+	}{
+		{"roost sim run mix.hcl", "", "mix.hcl: 1 job on 2 machines, with 1 schedd and 1 central manager\n\n  tasks         6 have come to their end, 0 run, 0 wait\n", "", 0},
+		{"roost sim run mix.hcl", "", "the longest 2m00s\n", "", 0},
+		{"roost sim run mix.hcl --until 90s", "", "tasks         2 have come to their end, 2 run, 2 wait", "", 0},
+		{"roost sim run mix.hcl --step 1m", "", "     60.000s  waiting 4, running 2, over 0; 100.0 % of the processors used\n", "", 0},
+		{"roost sim run mix.hcl --events", "", "attempt 1 of 1[0].schedd0 begins on claim", "", 0},
+		{"roost sim run mix.hcl --json --seed 7", "", `"finished": true`, "", 0},
+		{"roost sim run mix.hcl --csv out.csv --svg out.svg", "", "digest", "", 0},
+		{"roost sim run -", smallMix, "-: 1 job on 2 machines", "", 0},
+		{"roost sim run -", smallLog, "-: 4 jobs on 1 machine", "", 0},
+		{"roost sim run - --machines 2", smallLog, "tasks         6 have come to their end", "", 0},
+		{"roost sim run - --machines 5", smallLog, "", "4 processors on 5 machines", 65},
+		{"roost sim run -", smallLog + "5 4 -1\n", "", "line 6: invalid request: it has 3 fields, want 18", 65},
+		{"roost sim run -", strings.TrimPrefix(smallLog, "; MaxProcs: 4\n"), "", "--processors", 65},
+		{"roost sim run -", "machines \"node\" { cpus = 0 }", "", "cpus is less than a thousandth of a core", 65},
+		{"roost sim run -", "", "", "the job file is empty\n\n  on standard input line 1", 65},
+		{"roost sim run mix.hcl --machines 3", "", "", "--machines and --processors are for logs", 64},
+		{"roost sim run mix.hcl --until soon", "", "", "--until soon: that is no length of time", 64},
+		{"roost sim run nowhere", "", "", "nowhere: no such file or directory", 66},
+	} {
+		a, stdout, stderr := testApp(t, t.TempDir())
+		if err := os.WriteFile(filepath.Join(a.dir, "mix.hcl"), []byte(smallMix), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		a.stdin = strings.NewReader(test.stdin)
+		code := a.Run(t.Context(), strings.Fields(test.line))
+		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
+			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
+		}
+		if strings.Contains(test.line, "out.csv") {
+			table, _ := os.ReadFile(filepath.Join(a.dir, "out.csv"))
+			picture, _ := os.ReadFile(filepath.Join(a.dir, "out.svg"))
+			if !strings.HasPrefix(string(table), "at_seconds,waiting_tasks,running_tasks,over_tasks,used_cores,user_cores\n0.000,0,0,0,0.000,0.000\n") || !strings.Contains(string(picture), "</svg>") {
+				t.Errorf("%s: it wrote %.200s and %.200s", test.line, table, picture)
+			}
+		}
+	}
+}
