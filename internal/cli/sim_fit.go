@@ -40,7 +40,7 @@ func fit(c *call, args []string) error {
 	rooms := make([]*live.Room, 3)
 	for where := range rooms {
 		ask := func() (*live.Room, error) { return live.Fit(p, asks[0], live.Where(where)) }
-		if rooms[where], err = twice(ask, func(r *live.Room) uint64 { return r.Digest }); err != nil {
+		if rooms[where], err = answeredTwice(ask, func(r *live.Room) uint64 { return r.Digest }); err != nil {
 			return err
 		}
 	}

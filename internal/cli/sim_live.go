@@ -23,8 +23,8 @@ func varFlag() ucli.Flag {
 	return &ucli.StringSliceFlag{Name: "var", Usage: "fit, when: set a variable of the job file, as `NAME=VALUE`; may be repeated"}
 }
 
-// twice answers a question twice. If that gave two answers it would be a defect, and no answer.
-func twice[T any](ask func() (T, error), digest func(T) uint64) (answer T, err error) {
+// answeredTwice answers a question twice. If that gave two answers it would be a defect, and no answer.
+func answeredTwice[T any](ask func() (T, error), digest func(T) uint64) (answer T, err error) {
 	if answer, err = ask(); err != nil {
 		return answer, refusedBySim(err)
 	}

@@ -53,7 +53,7 @@ func whatif(c *call, args []string) error {
 		return err
 	}
 	ask := func() (*live.Comparison, error) { return live.WhatIf(p, change, lengths, length) }
-	answer, err := twice(ask, func(a *live.Comparison) uint64 { return a.Digest })
+	answer, err := answeredTwice(ask, func(a *live.Comparison) uint64 { return a.Digest })
 	if err != nil {
 		return err
 	}

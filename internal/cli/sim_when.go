@@ -52,7 +52,7 @@ func when(c *call, args []string) error {
 	}
 	var answers []whenAnswer
 	for _, lengths := range []live.Lengths{live.Asked, live.Predicted} {
-		a, err := twice(func() (*live.Answer, error) { return ask(lengths) }, func(a *live.Answer) uint64 { return a.Digest })
+		a, err := answeredTwice(func() (*live.Answer, error) { return ask(lengths) }, func(a *live.Answer) uint64 { return a.Digest })
 		if err != nil {
 			return err
 		}
