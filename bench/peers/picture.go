@@ -6,19 +6,20 @@ import (
 	"github.com/roost-batch/roost/internal/plot"
 )
 
-// picture draws a chart for each unit, with a bar for each system, on a scale of powers of ten.
+// picture draws a chart for each unit, one for what takes milliseconds and one for what takes seconds, with a bar for each system, on a scale of powers of ten.
 func (r *report) picture(w io.Writer) error {
 	var charts []plot.Chart
 	for _, kind := range []struct {
-		unit
 		title, axis string
+		has         func(line) bool
 		divide      float64
 	}{
-		{seconds, "How long it takes (less is better)", "milliseconds", 1e-3},
-		{perSecond, "How many in a second (more is better)", "a second", 1},
-		{bytesOf, "Memory of the central daemons, and beside a running job (less is better)", "MiB", 1 << 20},
+		{"How long it takes (less is better)", "milliseconds", func(l line) bool { return l.Unit == seconds && l.most() < 1 }, 1e-3},
+		{"How long it takes (less is better)", "seconds", func(l line) bool { return l.Unit == seconds && l.most() >= 1 }, 1},
+		{"How many in a second (more is better)", "a second", func(l line) bool { return l.Unit == perSecond }, 1},
+		{"Memory of the central daemons, and beside a running job (less is better)", "MiB", func(l line) bool { return l.Unit == bytesOf }, 1 << 20},
 	} {
-		if c := r.chart(kind.unit, kind.divide); len(c.X.Names) > 0 {
+		if c := r.chart(kind.has, kind.divide); len(c.X.Names) > 0 {
 			c.Title, c.Y.Label = kind.title, kind.axis
 			charts = append(charts, c)
 		}
@@ -29,14 +30,22 @@ func (r *report) picture(w io.Writer) error {
 	return plot.Write(w, charts...)
 }
 
-// chart has all lines of one unit.
-func (r *report) chart(u unit, divide float64) plot.Chart {
+// most is the largest median of a line.
+func (l line) most() (most float64) {
+	for _, c := range l.Cells {
+		most = max(most, c.Median)
+	}
+	return most
+}
+
+// chart has those lines.
+func (r *report) chart(has func(line) bool, divide float64) plot.Chart {
 	c := plot.Chart{Y: plot.Axis{Log: true}}
 	for _, s := range r.Systems {
 		c.Series = append(c.Series, plot.Series{Name: title(s), Kind: plot.Bars})
 	}
 	for _, l := range r.Lines {
-		if l.Unit != u {
+		if !has(l) {
 			continue
 		}
 		place := float64(len(c.X.Names))

@@ -27,7 +27,7 @@ type system interface {
 
 func systemNames() []string { return []string{"roost", "htcondor", "slurm", "gridengine"} }
 
-// titles are the systems' names for people.
+// title is the system's name for people.
 func title(system string) string {
 	return map[string]string{"roost": "Roost", "htcondor": "HTCondor", "slurm": "Slurm", "gridengine": "Grid Engine"}[system]
 }
