@@ -44,8 +44,12 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if len(today) == 0 {
 		today = []Kind{Pick(r, possible)}
 	}
-	d := drawing{r, w, today}
+	d := drawing{Rand: r, Weather: w}
+	together := r.One(2)
 	for range r.Few(1, w.Most) {
+		if d.near = together && len(all) > 0 && !r.One(3); d.near {
+			d.last = Pick(r, all)
+		}
 		all = append(all, d.incident(Pick(r, today))...)
 	}
 	for i := range all {
@@ -59,15 +63,37 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 type drawing struct {
 	*Rand
 	Weather
-	today []Kind
+	near bool  // it is to happen soon after the last, and often to the same node: what does harm together seldom meets by itself
+	last Fault // one before
 }
 
+// soon is how soon after another fault one happens that is to be near it.
+const soon = 15 * time.Second
+
 // when draws an instant.
-func (d *drawing) when() time.Duration { return d.From + d.Time(max(d.Calm-d.From, time.Millisecond)) }
+func (d *drawing) when() time.Duration {
+	if d.near {
+		return min(d.last.At+d.Time(soon), d.Calm)
+	}
+	return d.From + d.Time(max(d.Calm-d.From, time.Millisecond))
+}
+
+// one draws one of some nodes.
+func (d *drawing) one(of []string) string {
+	if d.near && !d.One(3) {
+		if d.last.Peer != "" && slices.Contains(of, d.last.Peer) && d.One(2) {
+			return d.last.Peer
+		}
+		if slices.Contains(of, d.last.Node) {
+			return d.last.Node
+		}
+	}
+	return Pick(d.Rand, of)
+}
 
 // incident draws what happens at one place, of a kind.
 func (d *drawing) incident(k Kind) []Fault {
-	f := Fault{At: d.when(), Kind: k, Node: Pick(d.Rand, d.Nodes.all())}
+	f := Fault{At: d.when(), Kind: k, Node: d.one(d.Nodes.all())}
 	away := func() { f.For = d.Span(10*time.Millisecond, longestAway) }
 	switch k {
 	case Crash:
@@ -76,7 +102,7 @@ func (d *drawing) incident(k Kind) []Fault {
 			f.Point, f.N = Pick(d.Rand, points), d.Few(1, 20)
 		}
 	case Reboot, Suspend, OwnerComes:
-		f.Node = Pick(d.Rand, d.Nodes.Machines)
+		f.Node = d.one(d.Nodes.Machines)
 		away()
 	case Pause:
 		away()
@@ -106,9 +132,9 @@ func (d *drawing) incident(k Kind) []Fault {
 
 func (d *drawing) disk() string {
 	if len(d.Disks) > 0 {
-		return Pick(d.Rand, d.Disks)
+		return d.one(d.Disks)
 	}
-	return Pick(d.Rand, d.Nodes.all())
+	return d.one(d.Nodes.all())
 }
 
 // step draws by how much a wall clock is put forward or back.
@@ -126,7 +152,7 @@ func (d *drawing) step() time.Duration {
 func (d *drawing) network(f Fault) (all []Fault) {
 	f.For = d.Span(10*time.Millisecond, longestCut)
 	if f.Kind == Slow {
-		f.Amount = d.Span(10*time.Millisecond, 20*time.Second)
+		f.Amount = d.Span(10*time.Millisecond, 5*time.Second)
 	}
 	if f.Kind == Break {
 		f.For = 0
@@ -173,7 +199,7 @@ func (d *drawing) pairs() (pairs [][2]string) {
 		}
 		return pairs
 	case 1: // one and all others
-		a := Pick(d.Rand, all)
+		a := d.one(all)
 		for _, b := range all {
 			if a != b {
 				pairs = append(pairs, [2]string{a, b})
@@ -181,7 +207,7 @@ func (d *drawing) pairs() (pairs [][2]string) {
 		}
 		return pairs
 	}
-	a := Pick(d.Rand, all)
+	a := d.one(all)
 	for {
 		if b := Pick(d.Rand, all); a != b {
 			return [][2]string{{a, b}}

@@ -192,9 +192,10 @@ func (s *starter) lease() {
 		s.watch()
 		return
 	}
-	if s.phase == running {
+	if s.phase == running { // which takes as long as a process may take that the kernel is busy with
+		s.exit = exit(s.attempt, wire.Cause_CAUSE_LEASE, "its lease ran out")
 		s.version++
-		s.end(exit(s.attempt, wire.Cause_CAUSE_LEASE, "its lease ran out"), 0)
+		s.plan(s.h.m.p.rand.Between(time.Millisecond, time.Second), dueKill)
 	}
 }
 

@@ -19,6 +19,8 @@ type Case struct {
 	Faults   []fault.Fault
 	Calm     time.Duration // all faults are over, and all users have gone
 	Until    time.Duration // the run ends
+
+	Unchecked bool // the cores do not check themselves: what is wrong with their books shows only where it breaks a promise
 }
 
 // Machine is one that runs tasks.
@@ -148,6 +150,9 @@ func (c *Case) draw(r *fault.Rand, number int) Job {
 	j := Job{
 		Number: number, At: r.Time(c.Calm / 2), Schedd: r.Intn(c.Schedds), User: r.Intn(3), Tasks: r.Few(1, 20), Cores: r.Between(1, most),
 		Length: r.Span(shortestTask, longestTask), Lease: r.Span(shortestLease, longestLease).Truncate(time.Second),
+	}
+	if r.One(2) { // long enough that something happens to them
+		j.Length = r.Span(longestTask/4, longestTask)
 	}
 	j.Tasks = min(j.Tasks, 1+int(time.Minute/j.Length))
 	if r.One(3) {
