@@ -19,7 +19,6 @@ const (
 	MapOrder                     // P7: the grants of an entry are applied in the order of a map
 	DeafHold                     // P8: a hold waits for the attempt that is to come
 	Unannounced                  // P9: a new leader is not told what is wanted already
-	LostGrant                    // P9: a grant that nobody answers is on its way for ever
 	LeaseAdded                   // P10: a renewal is added to what is left of a lease
 	EarlyEnd                     // P11: the end of an attempt is recorded while its output is on its way
 	bugs          = iota
@@ -28,13 +27,13 @@ const (
 var names = [...]string{
 	AnswerEarly: "answer-early", KeyForgotten: "key-forgotten", OldNews: "old-news", NoDrift: "no-drift", LostLease: "lost-lease", EarlyRoom: "early-room",
 	ForgottenRoom: "forgotten-room", ChargedTwice: "charged-twice", MapOrder: "map-order", DeafHold: "deaf-hold", Unannounced: "unannounced",
-	LostGrant: "lost-grant", LeaseAdded: "lease-added", EarlyEnd: "early-end",
+	LeaseAdded: "lease-added", EarlyEnd: "early-end",
 }
 
 // promises are the numbers of those that the bugs break.
 var promises = [...]int{
 	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, DeafHold: 8,
-	Unannounced: 9, LostGrant: 9, LeaseAdded: 10, EarlyEnd: 11,
+	Unannounced: 9, LeaseAdded: 10, EarlyEnd: 11,
 }
 
 // All lists the bugs.

@@ -154,7 +154,7 @@ func (d *Dispatcher) Tick(now Instant) {
 // lapse gives up what can no longer be alive, and grants that nobody answers.
 func (d *Dispatcher) lapse(now Instant, n *node) {
 	for _, c := range sortedAsked(n) {
-		if now-c.since >= d.opt.AskTimeout && !plant.Is(plant.LostGrant) {
+		if now-c.since >= d.opt.AskTimeout {
 			d.forget(c)
 			d.emit(Answer{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
 		}

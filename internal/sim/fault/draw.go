@@ -45,6 +45,9 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 		today = []Kind{Pick(r, possible)}
 	}
 	d := drawing{Rand: r, Weather: w}
+	if r.One(3) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 {
+		d.focus = []string{Pick(r, w.Nodes.Schedds), Pick(r, w.Nodes.Machines)}
+	}
 	together := r.One(2)
 	for range r.Few(1, w.Most) {
 		if d.near = together && len(all) > 0 && !r.One(3); d.near {
@@ -63,8 +66,9 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 type drawing struct {
 	*Rand
 	Weather
-	near bool  // it is to happen soon after the last, and often to the same node: what does harm together seldom meets by itself
-	last Fault // one before
+	focus []string // the two between which it happens; none: anywhere
+	near  bool     // it is to happen soon after the last, and often to the same node: what does harm together seldom meets by itself
+	last  Fault    // one before
 }
 
 // soon is how soon after another fault one happens that is to be near it.
@@ -80,6 +84,11 @@ func (d *drawing) when() time.Duration {
 
 // one draws one of some nodes.
 func (d *drawing) one(of []string) string {
+	if len(d.focus) > 0 && !d.One(4) {
+		if name := Pick(d.Rand, d.focus); slices.Contains(of, name) {
+			return name
+		}
+	}
 	if d.near && !d.One(3) {
 		if d.last.Peer != "" && slices.Contains(of, d.last.Peer) && d.One(2) {
 			return d.last.Peer
@@ -151,6 +160,9 @@ func (d *drawing) step() time.Duration {
 // do harm cut off one node).
 func (d *drawing) network(f Fault) (all []Fault) {
 	f.For = d.Span(10*time.Millisecond, longestCut)
+	if d.One(2) {
+		f.For = d.Span(longestCut/8, longestCut) // about as long as leases are
+	}
 	if f.Kind == Slow {
 		f.Amount = d.Span(10*time.Millisecond, 5*time.Second)
 	}
@@ -186,6 +198,9 @@ func (d *drawing) pairs() (pairs [][2]string) {
 	all := d.Nodes.all()
 	if len(all) < 2 {
 		return nil
+	}
+	if len(d.focus) > 0 && !d.One(4) {
+		return [][2]string{{d.focus[0], d.focus[1]}}
 	}
 	switch d.Intn(4) {
 	case 0: // two halves

@@ -76,14 +76,14 @@ func (m *machineNode) perform(effect slot.Effect) {
 	}
 }
 
-// renew moves the deadline that a claim's starter enforces.
+// renew moves the deadline that a claim's starter enforces. The observer is told what was asked for, whatever the books make of it.
 func (m *machineNode) renew(c *slot.Claim) {
 	h := m.hands[c.ID]
 	if h == nil {
 		return
 	}
 	h.starter.deadline = c.Lease
-	m.p.see(audit.Seen{What: audit.Renewed, Node: m.name, Claim: uint64(c.ID), Until: c.Lease + m.bootedAt})
+	m.p.see(audit.Seen{What: audit.Renewed, Node: m.name, Claim: uint64(c.ID), Until: m.p.k.Now() + c.Period})
 }
 
 func (m *machineNode) decline(e slot.Decline) {

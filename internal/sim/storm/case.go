@@ -134,7 +134,7 @@ func Draw(seed uint64, s Size) *Case {
 		c.Machines = append(c.Machines, Machine{i, r.Between(1, 4)})
 	}
 	jobs := r.Split()
-	for i := range jobs.Few(1, s.Jobs) {
+	for i := range jobs.Between(1, s.Jobs) {
 		c.Jobs = append(c.Jobs, c.draw(jobs.Split(), i+1))
 	}
 	c.Faults = fault.Draw(r.Split(), fault.Weather{Nodes: c.Nodes(), Points: Points, Kinds: s.kinds(), From: 2 * time.Second, Calm: s.Calm, Most: s.Faults})
