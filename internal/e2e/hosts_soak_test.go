@@ -7,12 +7,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,18 +78,22 @@ func TestSoak(t *testing.T) {
 	defer s.keep()
 	defer s.table()
 	total := time.Duration(minutes * float64(time.Minute))
+	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // then this round is the last, and shorter
+	defer stop()
+	context.AfterFunc(ctx, stop)
 	s.say("seed %d: %v of faults, drawn anew for each round of a minute; ROOST_SOAK_SEED=%d draws them again", s.seed, total, s.seed)
-	for n := 1; total > 0 && !t.Failed(); n++ {
+	for n := 1; total > 0 && ctx.Err() == nil && !t.Failed(); n++ {
 		length := min(longestRound, total)
-		s.round(n, length)
+		s.round(ctx, n, length)
 		total -= length
 	}
 	s.finish()
 }
 
 // round has faults for a while, then none, and then looks at what has become of everything.
-func (s *soak) round(n int, length time.Duration) {
-	ctx, cancel := context.WithTimeout(s.Context(), length)
+func (s *soak) round(ctx context.Context, n int, length time.Duration) {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	s.jobs, s.absences, s.alive = nil, nil, map[beat]time.Time{}
 	watching, stopWatching := context.WithCancel(s.Context())
@@ -114,7 +120,7 @@ func (s *soak) round(n int, length time.Duration) {
 	s.audit(calm)
 	s.slowest = max(s.slowest, recovered)
 	s.sum.rounds++
-	s.harmed += length
+	s.harmed += calm.Sub(began)
 	s.say("minute %.1f: %d faults, %d tasks in %d jobs done, all within %.1f s of the last fault, %s; load %.1f",
 		s.harmed.Minutes(), s.count(), s.sum.tasks, s.sum.jobs, recovered.Seconds(), map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], load())
 }
