@@ -19,7 +19,7 @@ import (
 // audit holds what was seen of a round, by the tasks themselves above all, against the promises.
 func (s *soak) audit(calm time.Time) {
 	s.Helper()
-	o := &observer{soak: s, claims: map[beat]uint64{}}
+	o := &observer{soak: s, claims: map[beat]uint64{}, short: map[beat]bool{}}
 	for name, cores := range s.cores() {
 		o.see(s.roundBegan(), audit.Seen{What: audit.Offered, Node: name, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
 	}
@@ -84,6 +84,7 @@ type observer struct {
 	all    []audit.Seen
 	lives  []life
 	claims map[beat]uint64
+	short  map[beat]bool            // attempts that were told that their machine's disk is full: their output is what they could write
 	known  map[string][]roost.JobID // by submit node: what its schedd still knows
 }
 
@@ -206,6 +207,8 @@ func (o *observer) written(w *errand, id roost.JobID) {
 				end = last
 			}
 			o.lives = append(o.lives, life{beat: b, w: w, task: id.Task(m.index), node: m.node, began: at, end: end})
+		case "full":
+			o.short[beat{w.key, attempt{m.index, m.attempt}}] = true
 		case "end":
 			for i := range o.lives[first:] {
 				if l := &o.lives[first+i]; l.index == m.index && l.number == m.attempt && !l.ended {
@@ -232,10 +235,12 @@ func (o *observer) counted(w *errand, row *wire.JobStatus, events []*wire.JobEve
 	if row.State != "completed" {
 		return
 	}
-	view := *o.hosts
-	view.nodes = maps.Clone(o.nodes)
-	view.nodes["submit"] = o.nodes[w.at]
-	(&desktops{hosts: &view}).right(&counted{id: w.id, name: w.key, periodic: true}, events)
+	if !o.lackedRoom(events) { // or what it printed may not have been kept, and it does not look
+		view := *o.hosts
+		view.nodes = maps.Clone(o.nodes)
+		view.nodes["submit"] = o.nodes[w.at]
+		(&desktops{hosts: &view}).right(&counted{id: w.id, name: w.key, periodic: true}, events)
+	}
 	for _, e := range events {
 		if a := attemptOf(e); e.GetWhat() == "completed" { // the steps are there: it ran
 			began := audit.Seen{What: audit.Began, Job: roost.JobID{}, Attempt: roost.Attempt(a.number), Node: e.GetNode()}
@@ -250,6 +255,13 @@ func (o *observer) counted(w *errand, row *wire.JobStatus, events []*wire.JobEve
 	}
 }
 
+// lackedRoom reports whether the disk of a machine on which a job was run was full since it was submitted.
+func (o *observer) lackedRoom(events []*wire.JobEvent) bool {
+	return slices.ContainsFunc(o.absences, func(a absence) bool {
+		return a.full && a.to.UnixNano() > events[0].GetTime() && slices.ContainsFunc(events, func(e *wire.JobEvent) bool { return e.GetNode() == a.host })
+	})
+}
+
 // task sees how a task stands, and whether all of its output is there.
 func (o *observer) task(w *errand, id roost.JobID, row *wire.JobStatus, events []*wire.JobEvent) {
 	index := int(row.Index)
@@ -262,7 +274,7 @@ func (o *observer) task(w *errand, id roost.JobID, row *wire.JobStatus, events [
 			return
 		}
 		why := o.missing(w, row)
-		if why != "" {
+		if why != "" && !o.short[beat{w.key, attempt{index, int(row.Attempt)}}] {
 			o.Errorf("P11: %s (%s): %s\n%s", row.Id, w.key, why, story(events))
 			return
 		}
@@ -351,7 +363,7 @@ func (o *observer) absence(a absence) {
 	}
 	const slack = time.Second // what was on its way still arrives
 	lease := shortLease + shortLease/100 + slack
-	if a.asleep || a.to.Sub(a.from) < lease {
+	if a.asleep || a.full || a.to.Sub(a.from) < lease {
 		return
 	}
 	for _, l := range o.lives {

@@ -159,6 +159,7 @@ type absence struct {
 	from, to time.Time
 	host     string
 	asleep   bool // nothing of it ran at all
+	full     bool // it is its disk alone that was not there: nothing could be written
 }
 
 func (s *soak) note(a absence) {
@@ -262,7 +263,7 @@ func (s *soak) standStill(ctx context.Context, b *breakage, pids ...int) {
 	from := time.Now()
 	rest(ctx, b.length)
 	if b.what == "schedd" {
-		s.note(absence{from, time.Now(), b.host, false})
+		s.note(absence{from: from, to: time.Now(), host: b.host})
 	}
 	for _, pid := range pids {
 		syscall.Kill(pid, syscall.SIGCONT)
@@ -273,7 +274,7 @@ func (s *soak) standStill(ctx context.Context, b *breakage, pids ...int) {
 func (s *soak) machineAsleep(ctx context.Context, b *breakage) {
 	from := time.Now()
 	s.standStill(ctx, b, processes(s.net.space(b.host))...)
-	s.note(absence{from, time.Now(), b.host, true})
+	s.note(absence{from: from, to: time.Now(), host: b.host, asleep: true})
 }
 
 // storm lets weather pass.
@@ -293,7 +294,7 @@ func (s *soak) cableCut(ctx context.Context, b *breakage) {
 	s.ether().begin(in)
 	from := time.Now()
 	rest(ctx, b.length)
-	s.note(absence{from, time.Now(), b.host, false})
+	s.note(absence{from: from, to: time.Now(), host: b.host})
 	s.ether().end(out)
 	s.ether().end(in)
 }
@@ -333,10 +334,12 @@ func (s *soak) diskFull(ctx context.Context, b *breakage) {
 		s.Error(err)
 		return
 	}
+	from := time.Now()
 	rest(ctx, b.length)
 	if err := free(); err != nil {
 		s.Error(err)
 	}
+	s.note(absence{from: from, to: time.Now(), host: b.host, full: true})
 }
 
 // ownerBack has the desktop's owner type for a while.

@@ -60,7 +60,7 @@ func TestObserver(t *testing.T) {
 			if tt.alive > 0 {
 				s.alive[beat{"k", attempt{0, 1}}] = at(tt.alive)
 			}
-			o := &observer{soak: s, claims: map[beat]uint64{}}
+			o := &observer{soak: s, claims: map[beat]uint64{}, short: map[beat]bool{}}
 			for node, cores := range s.cores() {
 				o.see(began, audit.Seen{What: audit.Offered, Node: node, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
 			}

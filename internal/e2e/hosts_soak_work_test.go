@@ -19,7 +19,7 @@ import (
 )
 
 // soakScript is what a task runs. The lock tells two attempts that live at the same time; the lines, when which ran where; the output is as long as it was
-// told to be.
+// told to be, unless the task was told in its turn that its machine's disk is full.
 const soakScript = `#!/bin/bash
 key=$1 ledger=$2 lock=$3 seconds=$4 lines=$5 codes=$6
 index=${ROOST_TASK_INDEX:-0}
@@ -27,9 +27,10 @@ tell() { echo "$1 $index $ROOST_ATTEMPT ${EPOCHREALTIME/./}000 $ROOST_NODE" >>"$
 exec 9>"$lock.$index"
 flock -n 9 || { tell overlap; exit 99; }
 tell start
-for ((i = 0; i < lines; i++)); do echo "line $i of $key $index"; done
+for ((i = 0; i < lines; i++)); do echo "line $i of $key $index" || full=1; done
 sleep "$seconds"
-[ "$codes" != 1 ] || echo "$key $index $ROOST_ATTEMPT" >"out-$key.$index"
+[ "$codes" != 1 ] || echo "$key $index $ROOST_ATTEMPT" >"out-$key.$index" || full=1
+[ -z "$full" ] || tell full
 tell end
 exit $((index % codes))
 `
