@@ -133,8 +133,11 @@ func (s *holding) saved() {
 	}
 }
 
-// stands reports whether everything of the claim that has to stand still does.
+// stands reports whether everything of the claim that has to stand still does. What was being started has to be gone.
 func (s *holding) stands() bool {
+	if s.leaving() {
+		return false
+	}
 	group, by, boxed := s.stopped()
 	switch {
 	case group == nil && by == nil:
@@ -143,6 +146,20 @@ func (s *holding) stands() bool {
 		return treeStands(by.PID(), boxed)
 	}
 	return group.Stands()
+}
+
+// leaving reports whether a task was being started when it was to stand still, and its end is yet to come. Of one that goes on from an image some may run by then.
+// The guard stops it when it hears nothing in time, and what stands still does not die in version 1: it is let go on.
+func (s *holding) leaving() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.wanted == "" || s.flight == nil {
+		return false
+	}
+	if s.group != nil && s.group.Held() {
+		s.group.Hold(false)
+	}
+	return true
 }
 
 // stopped returns by what the claim is held; nothing while it need not stand still. In version 1 what was forked meanwhile is stopped as well: under the lock,

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/starter"
 )
 
 // TestEasedAgain: while a checkpoint is taken that a task leaves with, another may stop the task for the owner, as the guard does when it hears nothing of the
@@ -50,4 +51,25 @@ func TestEasedAgain(t *testing.T) {
 	held("when the guard's hand was seen", false)
 	s.saved()
 	held("saved", true)
+
+	s.want("")
+	if err := s.launch(starter.Attempt{}, func() error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	s.want("a key")
+	if s.stands() {
+		t.Error("what is being started stands still before it has ended")
+	}
+	if err := group.Hold(true); err != nil {
+		t.Fatal(err)
+	}
+	if s.stands() {
+		t.Error("what is being started stands still because the guard stopped it, and cannot end")
+	}
+	held("while what was being started ends", false)
+	s.landed()
+	held("it has ended", true)
+	if !s.stands() {
+		t.Error("nothing of it is left, and it does not stand still")
+	}
 }
