@@ -26,6 +26,10 @@ const someFail = 3
 
 // ended takes in how an attempt ended.
 func (c *cell) ended(now time.Time, s *schedd, o *wire.Outcome) {
+	if o.GetVerdict() == wire.Outcome_GONE {
+		c.gone(now, s.requests[o.GetRequest()], o.GetTask())
+		return
+	}
 	pair, found := c.suspects.Ended(now, suspect.Outcome{
 		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), Owner: o.GetOwner(), Verdict: suspect.Verdict(o.GetVerdict()),
 		Ran: time.Duration(o.GetRan()), Reason: shorten(o.GetReason()),
@@ -34,6 +38,21 @@ func (c *cell) ended(now time.Time, s *schedd, o *wire.Outcome) {
 		c.keepApart(now, s.requests[o.GetRequest()], pair)
 	}
 	c.changed = c.changed || o.GetVerdict() != wire.Outcome_GOOD || c.suspects.Wonders()
+}
+
+// gone lets machines have the other tasks of a request that were kept from them because of one that runs no more.
+func (c *cell) gone(now time.Time, r *request, task string) {
+	if r == nil {
+		return
+	}
+	for _, machine := range slices.Sorted(maps.Keys(r.apart)) {
+		if _, kept := r.apart[machine][task]; kept {
+			delete(r.apart[machine], task)
+			c.draft.pairs = append(c.draft.pairs, ledger.Pair{Task: task, Machine: machine, Until: now})
+			c.commitBy(now)
+			c.changed = true
+		}
+	}
 }
 
 // shorten bounds what a schedd tells, for the log.

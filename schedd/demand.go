@@ -29,7 +29,8 @@ type negotiation struct {
 	usage     map[submitter]roost.Resources
 	admission admission
 
-	outcomes map[alike]time.Time // when one of a kind was last told
+	outcomes map[alike]time.Time                // when one of a kind was last told
+	blamed   map[uint64]map[int]queue.RequestID // by job, the tasks of which was told that they failed
 }
 
 // told is what the negotiator was last told of a request.
@@ -55,7 +56,7 @@ func newNegotiation(n negotiatorUp) *negotiation {
 		out: n.out, epoch: n.epoch, address: n.address, told: make(map[queue.RequestID]*told), why: make(map[queue.RequestID]*wire.Explanation),
 		asking: make(map[queue.RequestID][]chan struct{}),
 		dirty:  make(map[queue.RequestID]bool), usage: make(map[submitter]roost.Resources), whole: true,
-		outcomes: make(map[alike]time.Time), admission: admission{open: make(map[uint64]chan error), later: make(map[uint64]uint64), asked: make(map[uint64]bool)},
+		outcomes: make(map[alike]time.Time), blamed: make(map[uint64]map[int]queue.RequestID), admission: admission{open: make(map[uint64]chan error), later: make(map[uint64]uint64), asked: make(map[uint64]bool)},
 	}
 }
 

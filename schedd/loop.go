@@ -193,6 +193,7 @@ func (s *Schedd) decide(events ...queue.Event) {
 func (s *Schedd) decideLazily(events ...queue.Event) {
 	for _, e := range events {
 		s.queue.Apply(e)
+		s.absolve(&e)
 		s.usages.spent(s.node.Name, &e)
 		if n, ok := s.queue.Notice(e); ok && s.notifier.Wanted() {
 			s.pending.notices = append(s.pending.notices, n)

@@ -2,6 +2,8 @@ package schedd
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -74,8 +76,51 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, now time.Time) {
 	}
 	if v != wire.Outcome_GOOD {
 		o.Reason = cmp.Or(x.Reason, x.Text())
+		n.blame(a.Task, r.ID)
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})
+}
+
+// blame notes that the negotiator was told of a task that failed, which it may keep from machines.
+func (n *negotiation) blame(t roost.TaskID, of queue.RequestID) {
+	tasks := n.blamed[t.Job.Seq]
+	if tasks == nil {
+		if len(n.blamed) >= maxAlike {
+			return
+		}
+		tasks = make(map[int]queue.RequestID)
+		n.blamed[t.Job.Seq] = tasks
+	}
+	if len(tasks) < maxAlike {
+		tasks[t.Index] = of
+	}
+}
+
+// absolve tells the negotiator which of those tasks run no more after an event: where all that a request wants was kept from a machine because of them, other jobs
+// that ask for the same would be, too.
+func (s *Schedd) absolve(e *queue.Event) {
+	n := s.negotiator
+	if n == nil || n.blamed[e.Job] == nil {
+		return
+	}
+	tasks := n.blamed[e.Job]
+	touched := []int{e.Index}
+	if e.Attempt == 0 {
+		touched = slices.Sorted(maps.Keys(tasks))
+	}
+	for _, i := range touched {
+		t := roost.JobID{Seq: e.Job, Host: s.node.Name}.Task(i)
+		if _, told := tasks[i]; !told || !s.queue.Over(t) {
+			continue
+		}
+		n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: &wire.Outcome{
+			Request: uint64(tasks[i]), Task: s.queue.Name(t), Job: t.Job.String(), Verdict: wire.Outcome_GONE,
+		}}})
+		delete(tasks, i)
+	}
+	if len(tasks) == 0 {
+		delete(n.blamed, e.Job)
+	}
 }
 
 // astray notes that an attempt is lost together with its node. How many tasks of a request have gone that way and wait to start elsewhere is told to

@@ -308,6 +308,7 @@ const (
 	Outcome_GOOD    Outcome_Verdict = 0 // the program ended well, or ran as long as it was to
 	Outcome_FAILED  Outcome_Verdict = 1 // it failed, or could not be started: the job's fault, or the machine's
 	Outcome_SPOILED Outcome_Verdict = 2 // the machine says that it was its own fault
+	Outcome_GONE    Outcome_Verdict = 3 // no attempt has ended: the task, of which it was told that it failed, runs no more, and need be kept from no machine
 )
 
 // Enum value maps for Outcome_Verdict.
@@ -316,11 +317,13 @@ var (
 		0: "GOOD",
 		1: "FAILED",
 		2: "SPOILED",
+		3: "GONE",
 	}
 	Outcome_Verdict_value = map[string]int32{
 		"GOOD":    0,
 		"FAILED":  1,
 		"SPOILED": 2,
+		"GONE":    3,
 	}
 )
 
@@ -14126,7 +14129,7 @@ const file_roost_proto_rawDesc = "" +
 	"adSequence\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x18\n" +
 	"\awaiting\x18\x05 \x01(\bR\awaiting\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"\x82\x02\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"\x8c\x02\n" +
 	"\aOutcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -14135,12 +14138,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x05owner\x18\x05 \x01(\tR\x05owner\x125\n" +
 	"\averdict\x18\x06 \x01(\x0e2\x1b.roost.wire.Outcome.VerdictR\averdict\x12\x10\n" +
 	"\x03ran\x18\a \x01(\x03R\x03ran\x12\x16\n" +
-	"\x06reason\x18\b \x01(\tR\x06reason\",\n" +
+	"\x06reason\x18\b \x01(\tR\x06reason\"6\n" +
 	"\aVerdict\x12\b\n" +
 	"\x04GOOD\x10\x00\x12\n" +
 	"\n" +
 	"\x06FAILED\x10\x01\x12\v\n" +
-	"\aSPOILED\x10\x02\"&\n" +
+	"\aSPOILED\x10\x02\x12\b\n" +
+	"\x04GONE\x10\x03\"&\n" +
 	"\n" +
 	"WhyWaiting\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\"\x9a\x02\n" +

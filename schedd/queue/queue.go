@@ -191,6 +191,12 @@ func (q *Queue) Live(a roost.AttemptID) bool {
 	return r != nil && r.live && r.attempt == a.Attempt
 }
 
+// Over reports whether a task has ended for good, or is not there.
+func (q *Queue) Over(t roost.TaskID) bool {
+	j := q.jobs[t.Job.Seq]
+	return j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index].Final()
+}
+
 // NodeOf is where a live attempt is; empty for any other.
 func (q *Queue) NodeOf(a roost.AttemptID) string {
 	if !q.Live(a) {
