@@ -55,6 +55,9 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 		}
 		all = append(all, d.incident(Pick(r, today))...)
 	}
+	if slices.Contains(today, Crash) && slices.Contains(today, Cut) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 && r.One(2) {
+		all = append(all, d.forgetful()...)
+	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
 		all[i].For = min(all[i].For, w.Calm-all[i].At)
@@ -137,6 +140,17 @@ func (d *drawing) incident(k Kind) []Fault {
 		return d.network(f)
 	}
 	return []Fault{f}
+}
+
+// forgetful draws that a schedd starts again and does not reach a machine then, for about as long as its leases are: what it knew of them is gone, and it must not
+// take for dead what is not.
+func (d *drawing) forgetful() (all []Fault) {
+	d.near = false
+	f := Fault{At: d.when(), For: d.Span(10*time.Millisecond, 5*time.Second), Kind: Crash, Node: Pick(d.Rand, d.Nodes.Schedds)}
+	cut := Fault{At: f.At, For: f.For + d.Span(longestCut/16, longestCut), Kind: Cut, Node: f.Node, Peer: Pick(d.Rand, d.Nodes.Machines)}
+	back := cut
+	back.Node, back.Peer = cut.Peer, cut.Node
+	return []Fault{f, cut, back}
 }
 
 func (d *drawing) disk() string {
