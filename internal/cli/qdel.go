@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -47,7 +48,7 @@ func qdel(c *call) error {
 			return c.pbsUsage("illegal -W value")
 		}
 	}
-	named := len(o.operands) > 0
+	named, all := len(o.operands) > 0, slices.Contains(o.operands, "all")
 	if o.operands, err = c.ownJobs(o.operands); err != nil {
 		return c.pbsFail(err)
 	}
@@ -59,7 +60,7 @@ func qdel(c *call) error {
 			o.operands[i] = withTasks(id, tasks)
 		}
 	}
-	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force}, o.has('x'))
+	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force}, o.has('x') || all) // of all, some may end meanwhile
 }
 
 // ownJobs puts the ids of all jobs of the caller that have not ended in the place of "all".

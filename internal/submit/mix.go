@@ -65,10 +65,9 @@ func ParseMix(src []byte, opts Options) (*Mix, hcl.Diagnostics) {
 
 // mixer collects the blocks that a job file has not.
 type mixer struct {
-	mix      Mix
-	machines []*hclsyntax.Block
-	loads    map[string]*hclsyntax.Block
-	drafts   map[string]Load
+	mix    Mix
+	loads  map[string]*hclsyntax.Block
+	drafts map[string]Load
 }
 
 // mixBlocks are the kinds of blocks that a mix has more than a job file.

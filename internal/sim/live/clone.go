@@ -48,13 +48,8 @@ func anew(a *picture.Ask) (*picture.Ask, error) {
 	return &b, nil
 }
 
-// AskOf is the request that the task of a claim is of; nil where nobody knows. Which request a job is in schedds say ([picture.Job]). Which task has only just
+// index finds asks: the request that the task of a claim is of, where anybody knows. Which request a job is in schedds say ([picture.Job]). Which task has only just
 // begun no machine says: that is taken to be of the only request that asks for the same, if there is one.
-func AskOf(c *picture.Checkpoint, claim *match.Claim) *picture.Ask {
-	return newIndex(c).ask(claim)
-}
-
-// index finds asks.
 type index struct {
 	byKey map[match.Key]*picture.Ask
 	jobs  map[string]uint64         // the request of each job

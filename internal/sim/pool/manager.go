@@ -43,7 +43,6 @@ type managerNode struct {
 	beat     alarm
 	due      alarm
 	busy     time.Duration // a cycle is under way until then
-	turning  bool
 }
 
 type leadership struct {

@@ -57,7 +57,6 @@ type sighting struct {
 	epoch   uint64
 	leads   bool
 	heard   time.Duration
-	retry   backoff
 	again   alarm
 	patient alarm // until when it is to speak again
 }
