@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -252,7 +251,7 @@ func (c *shellCall) conclude(ctx context.Context) error {
 }
 
 // read passes on what comes from one stream of the command, and nil at its end.
-func (c *shellCall) read(ctx context.Context, from *os.File, stderr bool) {
+func (c *shellCall) read(ctx context.Context, from io.Reader, stderr bool) {
 	pass := func(out *wire.ShellOutput) bool {
 		select {
 		case c.output <- out:

@@ -3,6 +3,7 @@ package shell
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -29,10 +30,12 @@ type Options struct {
 
 // Shell is a command that runs in a task. In, Out and Err are its streams; on a terminal Out has everything and Err is nil.
 type Shell struct {
-	In, Out, Err *os.File
-	terminal     bool
-	cmd          *exec.Cmd
-	ended        chan struct{} // closed when the command has ended, and all of its session with it
+	In, Err  *os.File
+	Out      io.Reader
+	files    []*os.File // our ends of them all
+	terminal bool
+	cmd      *exec.Cmd
+	ended    chan struct{} // closed when the command has ended, and all of its session with it
 }
 
 // Start runs a command in a task. The task may be closed afterwards; the shell must be waited for.
@@ -63,7 +66,7 @@ func (s *Shell) streams(t *Task, o Options) ([]*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("terminal: %w", err)
 		}
-		s.In, s.Out = master, master
+		s.In, s.Out, s.files = master, written{master}, []*os.File{master}
 		s.Resize(o.Rows, o.Cols)
 		if o.changes() { // by its descriptor, so nobody can have put another file there
 			if err := slave.Chown(int(o.UID), -1); err != nil {
@@ -73,7 +76,7 @@ func (s *Shell) streams(t *Task, o Options) ([]*os.File, error) {
 		return []*os.File{slave, slave, slave}, nil
 	}
 	var theirs []*os.File
-	for i, ours := range []**os.File{&s.In, &s.Out, &s.Err} {
+	for i := range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
 			return theirs, err
@@ -81,8 +84,9 @@ func (s *Shell) streams(t *Task, o Options) ([]*os.File, error) {
 		if i == 0 {
 			r, w = w, r
 		}
-		*ours, theirs = r, append(theirs, w)
+		s.files, theirs = append(s.files, r), append(theirs, w)
 	}
+	s.In, s.Out, s.Err = s.files[0], s.files[1], s.files[2]
 	return theirs, nil
 }
 
@@ -229,9 +233,5 @@ func (s *Shell) Kill() {
 
 // Close closes our ends of the streams.
 func (s *Shell) Close() {
-	for _, f := range []*os.File{s.In, s.Out, s.Err} {
-		if f != nil {
-			f.Close()
-		}
-	}
+	closeAll(s.files)
 }
