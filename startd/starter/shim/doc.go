@@ -2,8 +2,9 @@
 //
 // It is one goroutine on one locked thread around poll(2), over the listening socket, the connection to the startd, a descriptor of the
 // task's first process, and a timer for the next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the
-// thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly and links neither
-// os nor fmt: one of these runs beside every claim, and its resident memory is bounded by a test.
+// thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly,
+// and not os or fmt: one of these runs beside every claim, and its resident memory is bounded by a test. What it does not need while it waits it
+// gives back (rest in loop.go).
 //
 // Where root may, each task runs in a box: PID, mount, IPC and UTS namespaces, and a user namespace where root lacks CAP_SYS_RESOURCE. The starter
 // stages what all boxes of its claim share in a mount namespace of its own (stage.go), forks this same program into the new namespaces (box.go),

@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -44,6 +45,7 @@ type starter struct {
 	reaping   int            // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
 	exit      proto.Exit     // as far as it is known while reaping
 	spent     proto.Exit     // processor time and memory of what was reaped so far
+	busy      bool           // something was done since memory was given back
 }
 
 func now() int64 {
@@ -59,14 +61,19 @@ func (s *starter) run() {
 		wait := -1
 		if s.reaping > 0 {
 			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
+		} else if s.busy {
+			wait = restAfter
 		}
 		fds := [5]unix.PollFd{
 			{Fd: listener, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
 			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.report), Events: unix.POLLIN},
 		}
-		_, err := unix.Poll(fds[:], wait)
+		n, err := unix.Poll(fds[:], wait)
 		if err != nil {
 			fds = [5]unix.PollFd{}
+		}
+		if s.rest(n == 0 && s.reaping == 0) {
+			continue
 		}
 		if err == unix.EINTR && s.pidfd >= 0 {
 			s.reapOrphans()
@@ -85,6 +92,19 @@ func (s *starter) run() {
 		}
 		s.expire()
 	}
+}
+
+// restAfter is for how long nothing has happened before a starter gives back the memory that it does not need, in milliseconds. Most of its life it
+// waits for one task, beside as many others as the machine has tasks.
+const restAfter = 300
+
+// rest gives memory back when the starter has come to rest, and reports whether it has.
+func (s *starter) rest(quiet bool) bool {
+	if quiet && s.busy {
+		debug.FreeOSMemory()
+	}
+	s.busy = !quiet
+	return quiet
 }
 
 // over says whether the starter has nothing more to do: released, or without a lease; and no task runs.
