@@ -72,6 +72,8 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 		}
 	case *wire.FromStartd_Exited:
 		s.exited(p, m.Exited, now)
+	case *wire.FromStartd_Renewed:
+		s.dispatch.Heard(s.at.boot, p.name, m.Renewed.GetWord())
 	case *wire.FromStartd_Lost:
 		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
 	case *wire.FromStartd_Input:

@@ -39,7 +39,7 @@ func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
 		case dispatch.Release:
 			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: e.Claim}}})
 		case dispatch.Renew:
-			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{}}})
+			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.Heard, SinceNs: int64(e.Since)}}})
 		case dispatch.Answer:
 			s.answer(e)
 		}

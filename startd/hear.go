@@ -64,8 +64,10 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 		}
 		l.core.Released(s.id, s.schedd, slot.ClaimID(m.Release.GetClaim()))
 	case *wire.ToStartd_Renew:
-		l.core.Renewed(boottime(), s.id, s.schedd, time.Duration(m.Renew.GetLeaseS())*time.Second)
-		l.say(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Sequence: m.Renew.GetSequence()}}})
+		r := slot.Renewal{Heard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()), Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
+		if word, ok := l.core.Renewed(boottime(), s.id, s.schedd, r); ok {
+			l.say(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
+		}
 	}
 }
 

@@ -309,7 +309,7 @@ func TestOwnerAndLease(t *testing.T) {
 	s.started(a)
 	await(t, "it runs", func() bool { return count() > 0 })
 	g.acted(g.key())
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Sequence: 1, LeaseS: 1}}})
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{SinceNs: int64(time.Hour), LeaseS: 1}}})
 	if x := s.exitedAtLast(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
 		t.Errorf("got %v", x.GetStatus())
 	}

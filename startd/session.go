@@ -106,7 +106,7 @@ func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.From
 // open begins a session, or says why not. The welcome is the first thing said on it, and is built when nothing more is heard from an older one.
 func (l *loop) open(s *session, hello *wire.SessionHello) error {
 	s.id = l.last + 1
-	if err := l.core.Connected(s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
+	if err := l.core.Connected(boottime(), s.id, s.schedd, hello.GetStarted(), hello.GetIncarnation()); err != nil {
 		return err
 	}
 	l.last = s.id

@@ -383,8 +383,8 @@ func TestLease(t *testing.T) {
 		t.Errorf("got %v", lost)
 	}
 	reply = s.ask(func(r *wire.ClaimRequest) { r.LeaseS = 1 })
-	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Sequence: 7, LeaseS: 60}}})
-	if r := s.next("the renewal").GetRenewed(); r.GetSequence() != 7 {
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{LeaseS: 60}}})
+	if r := s.next("the renewal").GetRenewed(); r.GetWord() != 1 {
 		t.Errorf("got %v", r)
 	}
 	if got := describe(s.run(reply.GetClaim(), s.shell("sleep 1.3; echo alive"))); !strings.Contains(got, `"alive\n"`) {

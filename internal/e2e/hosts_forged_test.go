@@ -199,7 +199,7 @@ func (a *attacked) claims() {
 			{Of: &wire.ToStartd_Checkpoint{Checkpoint: &wire.TakeCheckpoint{Attempt: ref}}},
 			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{ref}}}},
 			{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: ref, Program: &wire.Program{Uid: someone.uid, Gid: someone.gid}}}},
-			{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Sequence: claim, LeaseS: 1}}},
+			{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: claim, LeaseS: 1}}},
 		} {
 			if err := s.Send(m); err != nil {
 				a.Fatal(err)

@@ -9271,10 +9271,13 @@ func (x *ReleaseClaim) GetClaim() uint64 {
 	return 0
 }
 
+// Each claim of the schedd's lives on for its lease from when this was sent. When that was the node reckons by its own clock: so long after it said the
+// word that the schedd had heard last. If this lies somewhere for minutes before it is read, the leases have gone on running out meanwhile.
 type RenewLeases struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"` // echoed, so that the schedd knows which sending arrived
-	LeaseS        uint32                 `protobuf:"varint,2,opt,name=lease_s,json=leaseS,proto3" json:"lease_s,omitempty"`
+	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"`                    // the number of that word; 0: the welcome
+	LeaseS        uint32                 `protobuf:"varint,2,opt,name=lease_s,json=leaseS,proto3" json:"lease_s,omitempty"`    // 0: as long as each claim was asked for
+	SinceNs       int64                  `protobuf:"varint,3,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"` // from when the schedd heard it until it sent this
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9309,9 +9312,9 @@ func (*RenewLeases) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
-func (x *RenewLeases) GetSequence() uint64 {
+func (x *RenewLeases) GetHeard() uint64 {
 	if x != nil {
-		return x.Sequence
+		return x.Heard
 	}
 	return 0
 }
@@ -9319,6 +9322,13 @@ func (x *RenewLeases) GetSequence() uint64 {
 func (x *RenewLeases) GetLeaseS() uint32 {
 	if x != nil {
 		return x.LeaseS
+	}
+	return 0
+}
+
+func (x *RenewLeases) GetSinceNs() int64 {
+	if x != nil {
+		return x.SinceNs
 	}
 	return 0
 }
@@ -10952,7 +10962,7 @@ func (x *ClaimLost) GetReason() string {
 
 type LeasesRenewed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Word          uint64                 `protobuf:"varint,1,opt,name=word,proto3" json:"word,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10987,9 +10997,9 @@ func (*LeasesRenewed) Descriptor() ([]byte, []int) {
 	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
-func (x *LeasesRenewed) GetSequence() uint64 {
+func (x *LeasesRenewed) GetWord() uint64 {
 	if x != nil {
-		return x.Sequence
+		return x.Word
 	}
 	return 0
 }
@@ -14509,10 +14519,11 @@ const file_roost_proto_rawDesc = "" +
 	"\vAcknowledge\x122\n" +
 	"\battempts\x18\x01 \x03(\v2\x16.roost.wire.AttemptRefR\battempts\"$\n" +
 	"\fReleaseClaim\x12\x14\n" +
-	"\x05claim\x18\x01 \x01(\x04R\x05claim\"B\n" +
-	"\vRenewLeases\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x17\n" +
-	"\alease_s\x18\x02 \x01(\rR\x06leaseS\"\xeb\x04\n" +
+	"\x05claim\x18\x01 \x01(\x04R\x05claim\"W\n" +
+	"\vRenewLeases\x12\x14\n" +
+	"\x05heard\x18\x01 \x01(\x04R\x05heard\x12\x17\n" +
+	"\alease_s\x18\x02 \x01(\rR\x06leaseS\x12\x19\n" +
+	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\"\xeb\x04\n" +
 	"\n" +
 	"FromStartd\x126\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1a.roost.wire.SessionWelcomeH\x00R\awelcome\x12.\n" +
@@ -14656,9 +14667,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x05ready\x18\x06 \x01(\bR\x05ready\"9\n" +
 	"\tClaimLost\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"+\n" +
-	"\rLeasesRenewed\x12\x1a\n" +
-	"\bsequence\x18\x01 \x01(\x04R\bsequence\"Y\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
+	"\rLeasesRenewed\x12\x12\n" +
+	"\x04word\x18\x01 \x01(\x04R\x04word\"Y\n" +
 	"\tFileEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +

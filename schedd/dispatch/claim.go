@@ -67,7 +67,7 @@ type Claim struct {
 	adopted   bool    // it was there when this schedd started
 	made      Instant // when the startd answered
 	since     Instant // when it entered its state
-	leaseSent Instant // when the startd was last told that the lease goes on
+	leaseSent Instant // the lease goes on from then, or from earlier
 	told      bool    // Asked: the request was sent on the present session
 	waitSince Instant // Waiting: since when
 	ready     Instant // Waiting: until when, as predicted; 0 unknown

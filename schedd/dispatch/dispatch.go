@@ -60,6 +60,8 @@ type node struct {
 	claims        map[uint64]*Claim // by id; the asked ones have none yet
 	asked         map[GrantID]*Claim
 	renewed       Instant
+	heard         uint64  // the number of its last word on this session; 0: the welcome
+	heardAt       Instant // when that was heard
 	emptySince    Instant
 }
 
@@ -191,7 +193,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 		d.part(c)
 		return
 	}
-	c.ID, c.made, c.Placed, c.shown = id, now, r.Placed, r.AdSequence
+	c.ID, c.made, c.leaseSent, c.Placed, c.shown = id, now, now, r.Placed, r.AdSequence // the node counts its lease from when it was asked, which may have taken long
 	n.claims[id] = c
 	if r.Waiting {
 		d.waits(c, true, now, r.Wait)

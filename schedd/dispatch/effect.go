@@ -1,6 +1,10 @@
 package dispatch
 
-import "github.com/roost-batch/roost"
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+)
 
 // Effect is something to be done outside: exactly one of the types below.
 type Effect interface{ effect() }
@@ -47,8 +51,12 @@ type Release struct {
 	Claim uint64
 }
 
-// Renew tells a node that all leases go on.
-type Renew struct{ Node string }
+// Renew tells a node that all leases go on from now, which is so long after its last word was heard.
+type Renew struct {
+	Node  string
+	Heard uint64 // the number of that word; 0: the welcome
+	Since time.Duration
+}
 
 // Answer tells the negotiator what became of a grant. How much is wanted for the request has to be counted anew: what was asked is not on its way
 // any more.

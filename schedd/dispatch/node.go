@@ -55,6 +55,7 @@ func (d *Dispatcher) Connected(now Instant, nodeName string, present []Present) 
 		n = d.node(now, nodeName, "")
 	}
 	n.connected, n.away = true, 0
+	n.heard, n.heardAt = 0, now
 	listed := make(map[uint64]bool, len(present))
 	for _, p := range present {
 		listed[p.Claim] = true
@@ -201,7 +202,14 @@ func (d *Dispatcher) renew(now Instant, n *node) {
 	for _, c := range n.claims {
 		c.leaseSent = now
 	}
-	d.emit(Renew{n.name})
+	d.emit(Renew{n.name, n.heard, now - n.heardAt})
+}
+
+// Heard takes a node's word that it has let the leases go on, by its number on the present session.
+func (d *Dispatcher) Heard(now Instant, nodeName string, word uint64) {
+	if n := d.nodes[nodeName]; n != nil && n.connected && word > n.heard {
+		n.heard, n.heardAt = word, now
+	}
 }
 
 // NextTick is the instant at which Tick should be called next; ok is false when nothing waits for time.

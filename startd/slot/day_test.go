@@ -49,7 +49,7 @@ func newDay(t testing.TB, level roost.Reclaim, seed uint64) *day {
 	c := New(Options{
 		Units: []gpu.Unit{{Name: "shared", NUMA: -1, CPU: 32_000, Memory: 128 * roost.GiB}}, Ad: ad, FirstID: 1, KeepExits: time.Hour, Reclaim: level,
 	})
-	if err := c.Connected(1, "s", 1, 1); err != nil {
+	if err := c.Connected(0, 1, "s", 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	return &day{c: c, rng: rand.New(rand.NewPCG(seed, 11)), tasks: map[ClaimID]*dayTask{}}

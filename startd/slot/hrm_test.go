@@ -130,7 +130,7 @@ func newNode(t testing.TB, queue QueueOptions, way time.Duration, tasks []batchT
 	n := &node{
 		t: t, core: machine(t, queue), way: way, tasks: tasks, left: len(tasks), asked: map[ClaimID]Instant{}, takes: map[roost.AttemptID]time.Duration{},
 	}
-	if err := n.core.Connected(1, "s1", 1, 1); err != nil {
+	if err := n.core.Connected(0, 1, "s1", 1, 1); err != nil {
 		t.Fatal(err)
 	}
 	return n

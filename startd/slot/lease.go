@@ -20,17 +20,30 @@ func (c *Claim) due(keep time.Duration) Instant {
 	}
 }
 
-// Renewed takes a schedd's word on a session that all its claims live on for so long from now; 0 stands for as long as each
-// was made for. A lease that has run out stays so.
-func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Duration) bool {
+// Renewal is what a schedd says to let its claims live on.
+type Renewal struct {
+	Heard uint64        // the number of the word that it had heard last
+	Since time.Duration // from then until it sent this
+	Lease time.Duration // 0: as long as each claim was made for
+}
+
+// Renewed takes a schedd's word on a session that all its claims live on for their leases, from when it sent that: by then it counts itself, and what is
+// read late must not let an attempt outlive what its schedd believes. A lease that has run out stays so. It returns the number of the word that
+// the schedd is to be told now.
+func (c *Core) Renewed(now Instant, session uint64, schedd string, r Renewal) (word uint64, ok bool) {
 	if !c.current(schedd, session) {
-		return false
+		return 0, false
+	}
+	s := c.sessions[schedd]
+	sent := s.sent(now, r.Heard, r.Since)
+	if plant.Is(plant.LateRenewal) {
+		sent = now
 	}
 	for _, claim := range c.of(schedd) {
 		if now < claim.Lease && (claim.holds || claim.ending == "") {
 			was := claim.Lease
-			if claim.Lease = now + lease; lease <= 0 {
-				claim.Lease = now + claim.Period
+			if claim.Lease = sent + r.Lease; r.Lease <= 0 {
+				claim.Lease = max(was, sent+claim.Period)
 			}
 			if plant.Is(plant.LeaseAdded) {
 				claim.Lease = was + claim.Period
@@ -39,7 +52,7 @@ func (c *Core) Renewed(now Instant, session uint64, schedd string, lease time.Du
 			c.emit(Renew{claim})
 		}
 	}
-	return true
+	return s.say(now), true
 }
 
 // expire does what is due.

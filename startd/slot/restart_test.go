@@ -30,7 +30,7 @@ func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
 	files := map[ClaimID]gpu.Placement{} // by what was written last
 	session, job, now := uint64(1), uint64(0), Instant(1)
 	connect := func() {
-		if err := c.Connected(session, "s1", 1, session); err != nil {
+		if err := c.Connected(now, session, "s1", 1, session); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost"
 )
@@ -14,12 +15,45 @@ type session struct {
 	started     int64
 	incarnation uint64
 	fence       fence
+	words       []word // by number, those that may be heard of yet
+}
+
+// word is something that a schedd is told, by which it can say later when it sent what it sends: after it had heard that.
+type word struct {
+	number uint64
+	said   Instant
+}
+
+// keptWords bounds how many of them are remembered. A schedd hears of each renewal in turn.
+const keptWords = 16
+
+// sent is when a schedd sent something, at the latest: so long after it had heard a word. It may have sent it later, by the time that the word was
+// on its way.
+func (s *session) sent(now Instant, heard uint64, since time.Duration) Instant {
+	last := 0
+	for i, w := range s.words {
+		if w.number <= heard {
+			last = i
+		}
+	}
+	s.words = append(s.words[:0], s.words[last:]...)
+	return min(now, s.words[0].said+max(since, 0))
+}
+
+// say notes that a word is being said, and returns its number.
+func (s *session) say(now Instant) uint64 {
+	w := word{s.words[len(s.words)-1].number + 1, now}
+	if len(s.words) == keptWords {
+		s.words = s.words[:keptWords-1]
+	}
+	s.words = append(s.words, w)
+	return w.number
 }
 
 // Connected begins a session of a schedd and ends the one before. Numbers of sessions are the caller's, above 0 and never used twice. The error
 // is roost.Stale when a newer session of that schedd was here already. A schedd that lost its disk counts incarnations anew, but started
-// later.
-func (c *Core) Connected(id uint64, schedd string, started int64, incarnation uint64) error {
+// later. The first word of a session, number 0, is what it is welcomed with, now.
+func (c *Core) Connected(now Instant, id uint64, schedd string, started int64, incarnation uint64) error {
 	s := c.sessions[schedd]
 	if s == nil {
 		s = &session{fence: newFence()}
@@ -30,7 +64,7 @@ func (c *Core) Connected(id uint64, schedd string, started int64, incarnation ui
 	if s.id != 0 {
 		c.emit(Hang{s.id})
 	}
-	s.id, s.started, s.incarnation = id, started, incarnation
+	s.id, s.started, s.incarnation, s.words = id, started, incarnation, []word{{0, now}}
 	return nil
 }
 

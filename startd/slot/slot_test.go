@@ -177,7 +177,7 @@ func (s *teller) do(command string, w arguments) error {
 	}
 	switch command {
 	case "connect":
-		return c.Connected(session, schedd, int64(w.number("started", 1)), uint64(w.number("incarnation", 1)))
+		return c.Connected(s.now, session, schedd, int64(w.number("started", 1)), uint64(w.number("incarnation", 1)))
 	case "disconnect":
 		c.Disconnected(session, schedd)
 	case "ask":
@@ -202,7 +202,10 @@ func (s *teller) do(command string, w arguments) error {
 	case "release":
 		return heard(c.Released(session, schedd, claim))
 	case "renew":
-		return heard(c.Renewed(s.now, session, schedd, time.Duration(w.number("seconds", 0))*time.Second))
+		_, ok := c.Renewed(s.now, session, schedd, Renewal{ // sent just now, unless it says otherwise
+			Heard: uint64(w.number("heard", 1<<30)), Since: time.Duration(w.number("since", 1<<30)) * time.Second, Lease: time.Duration(w.number("seconds", 0)) * time.Second,
+		})
+		return heard(ok)
 	case "queue":
 		s.core = machine(s.t, QueueOptions{
 			RunLimit: w.number("limit", 0), Length: w.number("length", 0), Auto: w.text("auto", "") != "", MaxWait: time.Duration(w.number("wait", 0)) * time.Second,
@@ -348,7 +351,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		switch r.IntN(15) {
 		case 0:
 			if r.IntN(3) == 0 || session == 0 {
-				if c.Connected(next, schedd, 1, incarnation-r.Uint64N(2)) == nil {
+				if c.Connected(now, next, schedd, 1, incarnation-r.Uint64N(2)) == nil {
 					sessions[schedd] = next
 				}
 				next++
@@ -392,7 +395,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 			case 1:
 				c.Released(session, schedd, claim)
 			case 2:
-				c.Renewed(now, session, schedd, time.Duration(r.IntN(50))*time.Second)
+				c.Renewed(now, session, schedd, Renewal{Heard: r.Uint64N(20), Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
 			case 3:
 				c.Disconnected(session, schedd)
 			}

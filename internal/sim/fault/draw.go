@@ -58,6 +58,11 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if slices.Contains(today, Crash) && slices.Contains(today, Cut) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 && r.One(2) {
 		all = append(all, d.forgetful()...)
 	}
+	if slices.Contains(today, Pause) && slices.Contains(today, Cut) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 {
+		for range r.Intn(4) {
+			all = append(all, d.belated()...)
+		}
+	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
 		all[i].For = min(all[i].For, w.Calm-all[i].At)
@@ -151,6 +156,18 @@ func (d *drawing) forgetful() (all []Fault) {
 	back := cut
 	back.Node, back.Peer = cut.Peer, cut.Node
 	return []Fault{f, cut, back}
+}
+
+// belated draws that a machine's daemon stands still while it is told things, and reads them when whoever said them has long been unable to reach it.
+func (d *drawing) belated() (all []Fault) {
+	d.near = false
+	pause := Fault{At: d.when(), For: d.Span(longestAway/12, longestAway/3), Kind: Pause, Node: Pick(d.Rand, d.Nodes.Machines)}
+	parted := Fault{At: pause.At + d.Time(10*time.Second), Kind: Break, Node: Pick(d.Rand, d.Nodes.Schedds), Peer: pause.Node}
+	cut := parted
+	cut.At, cut.For, cut.Kind = parted.At+d.Time(time.Second), d.Span(longestCut/8, longestCut), Cut
+	back := cut
+	back.Node, back.Peer = cut.Peer, cut.Node
+	return []Fault{pause, parted, cut, back}
 }
 
 func (d *drawing) disk() string {

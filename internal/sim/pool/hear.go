@@ -15,7 +15,7 @@ import (
 func (m *machineNode) accept(on *stream, hello any) {
 	h := hello.(*wire.SessionHello)
 	id := m.last + 1
-	if err := m.core.Connected(id, h.GetSchedd(), h.GetStarted(), h.GetIncarnation()); err != nil {
+	if err := m.core.Connected(m.boot(), id, h.GetSchedd(), h.GetStarted(), h.GetIncarnation()); err != nil {
 		m.p.hang(on, 1)
 		return
 	}
@@ -114,7 +114,10 @@ func (m *machineNode) hear(session uint64, schedd string, message *wire.ToStartd
 	case *wire.ToStartd_Release:
 		m.core.Released(session, schedd, slot.ClaimID(x.Release.GetClaim()))
 	case *wire.ToStartd_Renew:
-		m.core.Renewed(m.boot(), session, schedd, time.Duration(x.Renew.GetLeaseS())*time.Second)
+		r := slot.Renewal{Heard: x.Renew.GetHeard(), Since: time.Duration(x.Renew.GetSinceNs()), Lease: time.Duration(x.Renew.GetLeaseS()) * time.Second}
+		if word, ok := m.core.Renewed(m.boot(), session, schedd, r); ok {
+			m.tell(schedd, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
+		}
 	}
 }
 

@@ -39,7 +39,8 @@ type stream struct {
 	lives   [2]uint32
 	hello   any
 	taken   bool             // the other side has
-	over    bool             // it is broken, though those at its ends may not know yet
+	over    bool             // nothing can be sent on it any more, though those at its ends may not know yet
+	broken  bool             // what is on its way is lost
 	last    [2]time.Duration // when the last parcel that was sent in this direction arrives
 	stalled [2][]*parcel
 	with    [2]any // what it means to those at its ends
@@ -62,6 +63,7 @@ type parcel struct {
 	from *node // of a datagram
 	dir  int
 	m    any
+	here bool // it has come as far as the daemon, which stands still: that will read it first, and then that the stream has ended
 }
 
 // way is the link from one node to another; nil: nothing was done to it.
@@ -142,7 +144,8 @@ func (c *parcel) arrive(n *node) {
 	switch {
 	case s == nil:
 		n.part.datagram(c.from, c.m)
-	case s.over:
+	case s.broken && !c.here:
+	case c.dir == 0 && !s.taken && s.over:
 	case c.dir == 0 && !s.taken:
 		s.taken = true
 		n.streams[s.serial] = s
@@ -181,7 +184,7 @@ func (p *Pool) sever(s *stream, gone *node) {
 	if s.over {
 		return
 	}
-	s.over = true
+	s.over, s.broken = true, true
 	for i, n := range s.ends {
 		if n == gone {
 			delete(n.streams, s.serial)

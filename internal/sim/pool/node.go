@@ -131,6 +131,9 @@ func (n *node) ofDaemon(e kernel.Event) {
 	}
 	if until := n.until(); until > n.p.k.Now() || len(n.waiting) > 0 {
 		n.waiting = append(n.waiting, e)
+		if e.Kind == evDeliver {
+			e.With.(*parcel).here = true
+		}
 		n.wakeAt(until)
 		return
 	}

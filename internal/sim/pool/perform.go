@@ -76,7 +76,7 @@ func (m *machineNode) perform(effect slot.Effect) {
 	}
 }
 
-// renew moves the deadline that a claim's starter enforces. The observer is told what was asked for, whatever the books make of it.
+// renew moves the deadline that a claim's starter enforces. The observer is told the longest that was asked for, whatever the books make of it.
 func (m *machineNode) renew(c *slot.Claim) {
 	h := m.hands[c.ID]
 	if h == nil {
