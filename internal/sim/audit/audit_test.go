@@ -196,3 +196,17 @@ func TestWhatNeverEnds(t *testing.T) {
 		t.Errorf("%v", all)
 	}
 }
+
+// What is free may be held for a larger task, as long as that waits for what still runs; when nothing does any more, somebody has to move.
+func TestRoomThatIsHeld(t *testing.T) {
+	large := Seen{What: Printed, Key: "l", Job: two, Tasks: 1, Resources: roost.Resources{CPU: 2000}}
+	begin := join(offered("m1", 2), printed("k", one), run(1, "m1")[:3], large, printed("m", roost.JobID{Seq: 3, Host: "s1"}), Seen{What: Calm})
+	look := func(seconds time.Duration) Seen { return at(seconds*time.Second, digest("n1", uint64(seconds), 1)) }
+	if all := watch(join(begin, look(10), look(200))).Broken(); len(all) != 0 {
+		t.Errorf("while it waits for what runs: %v", all)
+	}
+	ends := join(at(200*time.Second, of(Ended, 1, "m1")), look(203), look(270))
+	if all := watch(join(begin, look(10), ends)).Broken(); len(all) == 0 || all[0].Promise != 9 {
+		t.Errorf("when all is free: %v", all)
+	}
+}

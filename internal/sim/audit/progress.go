@@ -63,17 +63,21 @@ func (a *Auditor) waits(at time.Duration) (list []roost.TaskID) {
 	return list
 }
 
-// room notes since when machines have room for those that wait.
+// room notes since when machines have room for those that wait. What is free while a larger task waits for what still runs there is none: it may be held for
+// that one (backfilling), for as long as those run.
 func (a *Auditor) room(at time.Duration, waits []roost.TaskID) {
 	wanted := map[roost.Resources]bool{}
 	for _, id := range waits {
 		wanted[a.jobs[id.Job].resources] = true
 	}
 	for _, m := range a.machines {
-		free := m.lends.Sub(m.used())
+		free, held := m.lends.Sub(m.used()), false
+		for r := range wanted {
+			held = held || r.Fits(m.lends) && !r.Fits(free)
+		}
 		for r := range wanted {
 			_, had := m.roomFor[r]
-			switch fits := !m.asleep && r.Fits(free); {
+			switch fits := !m.asleep && !held && r.Fits(free); {
 			case !fits:
 				delete(m.roomFor, r)
 			case !had:
