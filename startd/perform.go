@@ -65,6 +65,7 @@ func (l *loop) perform(effect slot.Effect) {
 	case slot.Dismiss:
 		delete(l.exits, e.Claim.ID)
 		delete(l.pids, e.Claim.ID)
+		delete(l.programs, e.Claim.ID)
 		l.order(e.Claim, dismiss{})
 	case slot.Hang:
 		if s := l.sessions[e.Session]; s != nil {
@@ -107,6 +108,7 @@ func (l *loop) answer(session uint64, c *slot.Claim) {
 
 // decline tells a schedd that an attempt does not run.
 func (l *loop) decline(e slot.Decline) {
+	delete(l.programs, e.Claim)
 	l.m.log.Warn("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
 	if e.NoClaim {
 		l.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})

@@ -57,7 +57,8 @@ func (c *Core) Unmade(now Instant, id ClaimID, reason string) {
 	}
 }
 
-// Activated takes a schedd's word that an attempt is to run on a claim; on one that waits, when it has got its resources. The error says why it does not; it is roost.Stale when the word is old and
+// Activated takes a schedd's word that an attempt is to run on a claim; on one that waits, when it has got its resources, and beside an earlier attempt
+// of the task that is on its way out, when that has gone. The error says why it does not; it is roost.Stale when the word is old and
 // needs no answer. All others the effects tell the schedd.
 func (c *Core) Activated(now Instant, session uint64, schedd string, id ClaimID, a roost.AttemptID, terms Terms) error {
 	if !c.current(schedd, session) {
@@ -84,6 +85,9 @@ func (c *Core) activate(schedd string, id ClaimID, a roost.AttemptID, terms Term
 		return fmt.Errorf("claim %d: %w: %s", id, roost.Finished, claim.ending)
 	case claim.State != Idle && claim.State != Making && (claim.State != Waiting || claim.queued()): // a welcome names claims that are being made
 		return fmt.Errorf("claim %d: %w: it is %v", id, roost.Conflict, claim.State)
+	case c.follows(a):
+		c.parked[id] = parked{c.sessions[schedd].id, schedd, a, terms}
+		return nil
 	case c.tasks[a.Task] != nil:
 		return fmt.Errorf("attempt %v: %w: attempt %d of its task is here", a, roost.Conflict, c.tasks[a.Task].Attempt.Attempt)
 	case !c.sessions[schedd].fence.pass(a):
@@ -162,6 +166,9 @@ func (c *Core) Acknowledged(session uint64, schedd string, a roost.AttemptID) bo
 // VacateAsked takes a schedd's wish that an attempt ends.
 func (c *Core) VacateAsked(session uint64, schedd string, a roost.AttemptID, cause Cause, fast bool, reason string) bool {
 	claim, ok := c.Find(a)
+	if !ok && c.current(schedd, session) {
+		return c.recall(schedd, a, reason)
+	}
 	if !ok || !c.current(schedd, session) || claim.Schedd != schedd || !claim.live() && !claim.queued() {
 		return false
 	}

@@ -35,6 +35,7 @@ type Core struct {
 	now      Instant     // of the last call that had it
 	claims   map[ClaimID]*Claim
 	tasks    map[roost.TaskID]*Claim // those with an attempt on them
+	parked   map[ClaimID]parked      // on their way to them
 	sessions map[string]*session     // by schedd
 	epoch    uint64                  // highest seen
 	used     map[uint64]bool         // grants of that epoch that became claims
@@ -58,7 +59,7 @@ type Core struct {
 func New(opt Options) *Core {
 	c := &Core{
 		opt: opt, claims: make(map[ClaimID]*Claim), tasks: make(map[roost.TaskID]*Claim), sessions: make(map[string]*session),
-		used: make(map[uint64]bool), nextID: max(opt.FirstID, 1), wake: never, version: 1,
+		parked: make(map[ClaimID]parked), used: make(map[uint64]bool), nextID: max(opt.FirstID, 1), wake: never, version: 1,
 	}
 	c.free, c.queues, c.times = gpu.NewFree(opt.Units, opt.Disk), make([]queue, len(opt.Units)), newTimes()
 	c.free.SetReclaim(opt.Reclaim != roost.ReclaimOff)
@@ -106,6 +107,7 @@ func (c *Core) Todo(now Instant) (effects []Effect, wake Instant) {
 	if now >= c.wake {
 		c.expire(now)
 	}
+	c.unpark()
 	c.withhold()
 	c.carve()
 	c.reclaims()

@@ -65,6 +65,7 @@ func (m *machineNode) perform(effect slot.Effect) {
 	case slot.Dismiss:
 		delete(m.exits, e.Claim.ID)
 		delete(m.shown, e.Claim.ID)
+		delete(m.programs, e.Claim.ID)
 		if h := m.hands[e.Claim.ID]; h != nil {
 			h.dismiss()
 		}
@@ -87,6 +88,7 @@ func (m *machineNode) renew(c *slot.Claim) {
 }
 
 func (m *machineNode) decline(e slot.Decline) {
+	delete(m.programs, e.Claim)
 	if e.NoClaim {
 		m.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
 		return
