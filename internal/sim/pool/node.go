@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/internal/sim/kernel"
@@ -108,7 +109,7 @@ func (n *node) die() {
 		}
 	}
 	if len(n.waiting) > 0 {
-		n.wakeAt(n.until())
+		n.wakeAt(n.stirs())
 	}
 }
 
@@ -120,6 +121,14 @@ func (n *node) fail() {
 
 // until is when the daemon can do something next, if that is not now.
 func (n *node) until() time.Duration { return max(n.still, n.asleep) }
+
+// stirs is when something of the host can happen next: what is not the daemon's goes on while that stands still.
+func (n *node) stirs() time.Duration {
+	if n.asleep > n.p.k.Now() {
+		return n.asleep
+	}
+	return n.still
+}
 
 // ofDaemon lets an event of the daemon happen, or keeps it while the daemon stands still.
 func (n *node) ofDaemon(e kernel.Event) {
@@ -134,7 +143,7 @@ func (n *node) ofDaemon(e kernel.Event) {
 		if e.Kind == evDeliver {
 			e.With.(*parcel).here = true
 		}
-		n.wakeAt(until)
+		n.wakeAt(n.stirs())
 		return
 	}
 	n.happen(e)
@@ -145,26 +154,30 @@ func (n *node) wakeAt(at time.Duration) {
 	n.p.k.Plan(kernel.Event{At: at, Place: n.id, Kind: evWake, Number: n.waking})
 }
 
-// wake has what has waited happen, all of it, unless each takes its time.
+// wake has what has waited happen, first what is the host's; and all of it, unless each takes its time.
 func (n *node) wake(version uint64) {
 	if version != n.waking {
 		return
 	}
-	if until := n.until(); until > n.p.k.Now() {
-		n.wakeAt(until)
+	if n.asleep > n.p.k.Now() {
+		n.wakeAt(n.asleep)
 		return
+	}
+	ofHost := func(e kernel.Event) bool { return e.Kind == evTask }
+	for i := slices.IndexFunc(n.waiting, ofHost); i >= 0; i = slices.IndexFunc(n.waiting, ofHost) {
+		e := n.waiting[i]
+		n.waiting = slices.Delete(n.waiting, i, i+1)
+		n.ofHost(e)
 	}
 	for len(n.waiting) > 0 && n.until() <= n.p.k.Now() {
 		e := n.waiting[0]
 		n.waiting = n.waiting[1:]
-		if e.Kind == evTask {
-			n.ofHost(e)
-		} else if e.Life == n.life && n.up {
+		if e.Life == n.life && n.up {
 			n.happen(e)
 		}
 	}
 	if len(n.waiting) > 0 {
-		n.wakeAt(n.until())
+		n.wakeAt(n.stirs())
 	}
 }
 

@@ -138,7 +138,7 @@ func (p *Pool) happen(n *node, e kernel.Event) {
 			case nil:
 			case dead:
 				if x.fail(); len(x.waiting) > 0 {
-					x.wakeAt(x.until())
+					x.wakeAt(x.stirs())
 				}
 			default:
 				panic(x)

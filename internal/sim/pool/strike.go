@@ -60,7 +60,7 @@ func (p *Pool) Tear(name string) { p.at(name).torn = true }
 func (p *Pool) Pause(name string, d time.Duration) {
 	n := p.at(name)
 	n.still = max(n.still, p.k.Now()+d)
-	n.wakeAt(n.until())
+	n.wakeAt(n.stirs())
 	p.unheard(n, n.still)
 }
 
@@ -76,7 +76,7 @@ func (p *Pool) Suspend(name string, d time.Duration) {
 	}
 	n.asleep = until
 	host := n.host
-	n.wakeAt(n.until())
+	n.wakeAt(n.stirs())
 	p.At(until, func() {
 		if n.host == host && n.asleep <= p.k.Now() {
 			p.see(audit.Seen{What: audit.Woke, Node: name})
