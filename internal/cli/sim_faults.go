@@ -28,7 +28,7 @@ func simFaults() (branch, []ucli.Flag) {
 		&ucli.IntFlag{Name: "schedds", Usage: "faults: at most `N` submit nodes in a run"},
 		&ucli.IntFlag{Name: "managers", Usage: "faults: `N` central managers in a run, or one"},
 		&ucli.StringFlag{Name: "calm", Usage: "faults: all faults are over after this `DURATION`"},
-		untilFlag(),
+		untilFlag(), onceFlag(),
 		jsonFlag(),
 	}
 }
@@ -65,7 +65,10 @@ func faults(c *call, _ []string) error {
 	if seeds < 1 {
 		return usage("--seeds %d: there must be one at least", seeds)
 	}
-	h := &hunt{call: c, size: size, from: from, seeds: seeds, began: time.Now()}
+	h := &hunt{call: c, size: size, play: storm.Twice, from: from, seeds: seeds, began: time.Now()}
+	if c.flag("once") {
+		h.play = storm.Play
+	}
 	h.start()
 	seed, broken := h.run()
 	h.end()
@@ -157,6 +160,7 @@ func faultKind(word string) (fault.Kind, error) {
 type hunt struct {
 	*call
 	size  storm.Size
+	play  func(*storm.Case) *storm.Outcome
 	from  uint64
 	seeds int
 	began time.Time
@@ -177,7 +181,7 @@ func (h *hunt) run() (seed uint64, broken *storm.Outcome) {
 	for range atOnce {
 		all.Go(func() {
 			for seed, ok := h.take(h.ctx); ok; seed, ok = h.take(h.ctx) {
-				h.done(seed, storm.Play(storm.Draw(seed, h.size)))
+				h.done(seed, h.play(storm.Draw(seed, h.size)))
 			}
 		})
 	}
@@ -244,13 +248,17 @@ func (h *hunt) print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "  %s\n", strings.Join(kinds, ", "))
-	fmt.Fprintf(w, "  %d events in %s, %.0f events/s\n", t.Events, span(took), float64(t.Events)/took.Seconds())
+	if h.flag("once") {
+		fmt.Fprintf(w, "  %d events in %s, %.0f events/s\n", t.Events, span(took), float64(t.Events)/took.Seconds())
+	} else {
+		fmt.Fprintf(w, "  %d events, each twice, in %s, %.0f events/s\n", t.Events, span(took), 2*float64(t.Events)/took.Seconds())
+	}
 }
 
 // story tells the shortest story of a seed that it can find.
 func (h *hunt) story(w io.Writer, seed uint64, broken *storm.Outcome) {
 	fmt.Fprintf(w, "\nSeed %d: %v is broken. The shortest story of it:\n\n", seed, broken.Breaches[0].Promise)
-	c, o := storm.Shrink(storm.Draw(seed, h.size), broken, storm.Play, shortenFor)
+	c, o := storm.Shrink(storm.Draw(seed, h.size), broken, h.play, shortenFor)
 	fmt.Fprint(w, storm.Story(c, o))
 	fmt.Fprintf(w, "\nTo play it again: %s\n", h.again(seed))
 }

@@ -36,7 +36,7 @@ func simReplay() (branch, []ucli.Flag) {
 }
 
 func onceFlag() ucli.Flag {
-	return &ucli.BoolFlag{Name: "once", Usage: "replay and run: play it once only, and not again to see whether it comes out the same"}
+	return &ucli.BoolFlag{Name: "once", Usage: "replay, run, faults: play it once only, and not again to see whether it comes out the same"}
 }
 
 // processorsFlag and outputFlag are of all that reads or writes logs.

@@ -33,7 +33,7 @@ type Promise int
 
 // promises are the sentences of the design, §5, by number.
 var promises = [...]string{
-	0:  "no core's books contradict themselves",
+	0:  "no core's books contradict themselves, and a run comes out the same again",
 	1:  "an id that was printed is never lost",
 	2:  "one submit key, one job",
 	3:  "exactly one recorded completion per task, and none starts after it",

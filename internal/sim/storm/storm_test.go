@@ -21,16 +21,15 @@ func TestSeeds(t *testing.T) {
 	var all Tally
 	for seed := range uint64(seeds) {
 		c := Draw(seed, DefaultSize())
-		o := Play(c)
+		play := Play
+		if seed%10 == 0 {
+			play = Twice
+		}
+		o := play(c)
 		all.Add(seed, o)
 		if len(o.Breaches) > 0 {
-			c, o := Shrink(c, o, Play, 300)
+			c, o := Shrink(c, o, play, 300)
 			t.Fatalf("seed %d:\n%s", seed, Story(c, o))
-		}
-		if seed%10 == 0 {
-			if again := Play(c); again.Digest != o.Digest || again.Events != o.Events {
-				t.Errorf("seed %d: %d events with the digest %x, and then %d with %x", seed, o.Events, o.Digest, again.Events, again.Digest)
-			}
 		}
 	}
 	if all.Tasks < 3*seeds || all.Faults() < 3*seeds {
