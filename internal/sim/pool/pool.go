@@ -116,12 +116,8 @@ func (p *Pool) Next() bool {
 		return false
 	}
 	n := p.nodes[e.Place]
-	if e.Kind == evCall {
-		e.With.(func())()
-		return true
-	}
 	p.happen(n, e)
-	if p.cfg.Checks && n.up {
+	if p.cfg.Checks && n.up && e.Kind != evCall {
 		n.part.check()
 	}
 	return true
@@ -146,6 +142,8 @@ func (p *Pool) happen(n *node, e kernel.Event) {
 		}()
 	}
 	switch e.Kind {
+	case evCall:
+		e.With.(func())()
 	case evStart:
 		n.start()
 	case evSubmit:
