@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"slices"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -10,12 +9,13 @@ import (
 func simCommand() *command {
 	var flags []ucli.Flag
 	var names []string
+	seen := map[string]bool{}
 	for _, part := range simParts() {
 		b, own := part()
 		names = append(names, b.name)
 		for _, f := range own {
-			if !slices.ContainsFunc(flags, func(have ucli.Flag) bool { return have.Names()[0] == f.Names()[0] }) {
-				flags = append(flags, f)
+			if name := f.Names()[0]; !seen[name] {
+				seen[name], flags = true, append(flags, f)
 			}
 		}
 	}

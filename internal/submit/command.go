@@ -59,7 +59,7 @@ func Command(argv []string, request Request, opts Options) (Job, error) {
 	p.meter.functions = p.root.Functions
 	body := &hclsyntax.Body{Attributes: request.attributes(argv)}
 	b := newBuilder(p, &hclsyntax.Block{Type: "job", Body: body}, request.name(argv))
-	if !jobName.MatchString(b.name) {
+	if !jobName.fits(b.name) {
 		return Job{}, fmt.Errorf("name %q: a name is made of letters, digits and _ . + -, and begins with a letter or a digit: %w", b.name, roost.Invalid)
 	}
 	for _, entry := range request.Environment {

@@ -2,7 +2,6 @@ package submit
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -10,8 +9,6 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/zclconf/go-cty/cty"
 )
-
-var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // readEnvironment reads getenv, which takes variables of the submitter along, and environment, which wins over it.
 func (b *builder) readEnvironment() {
@@ -23,7 +20,7 @@ func (b *builder) readEnvironment() {
 			return
 		}
 		for name, t := range set {
-			if !envName.MatchString(name) {
+			if !envName.fits(name) {
 				b.fail(t.at, fmt.Sprintf("%q cannot be the name of an environment variable", shorten(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
 				continue
 			}
@@ -52,7 +49,7 @@ func (b *builder) readGetenv(values map[string]text) {
 	}
 	if v.Type() == cty.Bool {
 		for name, value := range have {
-			if v.True() && firstInvalid([]byte(value)) < 0 && envName.MatchString(name) {
+			if v.True() && firstInvalid([]byte(value)) < 0 && envName.fits(name) {
 				values[name] = fixedText(value, at)
 			}
 		}

@@ -76,7 +76,7 @@ func (b *builder) readShape(size int64) {
 	const cure = "Write the attribute of machines that is to be the same of all that the gang runs on, as in together = \"Rack\"."
 	if s, at, ok := b.sameText("together", cure); ok {
 		switch {
-		case !attributeName.MatchString(s):
+		case !attributeName.fits(s):
 			b.fail(at, fmt.Sprintf("%q is not the name of an attribute", shorten(s)), cure)
 		case size < 2:
 			b.fail(at, "together is for gangs", "Write gang = true for tasks that start together.")

@@ -2,7 +2,6 @@ package submit
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -169,8 +168,6 @@ func (p *parser) jobs() []Job {
 	return jobs
 }
 
-var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.+-]{0,229}$`)
-
 // label returns the one label of a block, checked to be a name.
 func (p *parser) label(b *hclsyntax.Block, noun, example string) (string, bool) {
 	switch {
@@ -180,7 +177,7 @@ func (p *parser) label(b *hclsyntax.Block, noun, example string) (string, bool) 
 	case len(b.Labels) > 1:
 		p.report(problem(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several", "Write one name in quotes, without blanks:\n\n  "+example+"\n"))
 		return "", false
-	case !jobName.MatchString(b.Labels[0]):
+	case !jobName.fits(b.Labels[0]):
 		p.report(problem(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", shorten(b.Labels[0])), "A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most 230 characters."))
 		return "", false
 	}

@@ -3,19 +3,14 @@ package submit
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/zclconf/go-cty/cty"
 )
-
-var groupName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$`)
-
-// unixGroup is what groupadd(8) takes, and a number where a group has no name.
-var unixGroup = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@\\-]{0,63}\$?$`)
 
 // readPlacement reads what decides when and where a job runs.
 func (b *builder) readPlacement() {
@@ -31,14 +26,14 @@ func (b *builder) readPlacement() {
 	n, _ := b.sameInt("priority", roost.MinPriority, roost.MaxPriority, "It orders your own jobs in their band; a higher one goes first, and 0 is ordinary.")
 	b.ad.SetInt(roost.AttrPriority, n)
 	if s, at, ok := b.sameText("group", "Write the name of an accounting group."); ok {
-		if groupName.MatchString(s) {
+		if groupName.fits(s) {
 			b.ad.SetString(roost.AttrGroup, s)
 		} else {
 			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
 		}
 	}
 	if s, at, ok := b.sameText("unix_group", "Write the name of a group that you are in, as id -Gn lists them."); ok {
-		if unixGroup.MatchString(s) {
+		if unixGroup.fits(strings.TrimSuffix(s, "$")) {
 			b.ad.SetString(roost.AttrUnixGroup, s)
 		} else {
 			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "Write the name of a group that you are in, as id -Gn lists them.")
@@ -110,7 +105,7 @@ func (b *builder) readLabels() {
 	}
 	ad := classad.New()
 	for _, name := range sortedKeys(labels) {
-		if !envName.MatchString(name) {
+		if !envName.fits(name) {
 			b.fail(at, fmt.Sprintf("%q cannot be the name of a label", shorten(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
 			return
 		}

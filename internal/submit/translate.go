@@ -160,7 +160,7 @@ func (t *translator) attribute(e *hclsyntax.ScopeTraversalExpr) string {
 		return t.fail(e.Traversal[1].SourceRange(), fmt.Sprintf("machines have no attribute %q", name),
 			fmt.Sprintf("Did you mean machine.%s? An attribute of your own pool whose name is so like that one can be asked for in a ClassAd expression: \"TARGET.%s …\".", near, name))
 	}
-	if !envName.MatchString(name) {
+	if !envName.fits(name) {
 		return t.fail(e.Traversal[1].SourceRange(), fmt.Sprintf("%q cannot be the name of an attribute", name), "A name is made of letters, digits and _.")
 	}
 	return "TARGET." + name

@@ -3,7 +3,6 @@ package submit
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -18,13 +17,11 @@ const (
 	maxWish     = 4096 // bytes of one of them
 )
 
-var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-
 // readWishes reads which licences a job takes, and what it would like of machines without needing it.
 func (b *builder) readWishes() {
 	b.readLicences()
 	if s, at, ok := b.sameText("spread", spreadCure); ok {
-		if attributeName.MatchString(s) {
+		if attributeName.fits(s) {
 			b.ad.SetString(roost.AttrSpread, s)
 		} else {
 			b.fail(at, fmt.Sprintf("%q is not the name of an attribute", shorten(s)), spreadCure)

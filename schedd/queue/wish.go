@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"regexp"
+	"sync"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -26,7 +27,7 @@ func (r *reader) wishes() (w wishes) {
 		r.fail(roost.AttrLimits, err.Error())
 	}
 	w.apart, w.alone, w.together = r.truth(roost.AttrApart, false), r.truth(roost.AttrExclusive, false), r.text(roost.AttrTogether, "")
-	if w.together != "" && !attributeName.MatchString(w.together) {
+	if w.together != "" && !attributeName().MatchString(w.together) {
 		r.fail(roost.AttrTogether, fmt.Sprintf("%.80q is not the name of an attribute", w.together))
 	}
 	w.packages, w.prefer = r.list(roost.AttrPackages), r.list(roost.AttrPrefer)
@@ -39,7 +40,7 @@ func (r *reader) wishes() (w wishes) {
 }
 
 // attributeName is what can be the name of an attribute without quotes.
-var attributeName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var attributeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`) })
 
 // maxList bounds the lists of an ad that are kept in memory.
 const maxList = 64
