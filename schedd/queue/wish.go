@@ -2,8 +2,6 @@ package queue
 
 import (
 	"fmt"
-	"regexp"
-	"sync"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -27,7 +25,7 @@ func (r *reader) wishes() (w wishes) {
 		r.fail(roost.AttrLimits, err.Error())
 	}
 	w.apart, w.alone, w.together = r.truth(roost.AttrApart, false), r.truth(roost.AttrExclusive, false), r.text(roost.AttrTogether, "")
-	if w.together != "" && !attributeName().MatchString(w.together) {
+	if w.together != "" && !attributeName(w.together) {
 		r.fail(roost.AttrTogether, fmt.Sprintf("%.80q is not the name of an attribute", w.together))
 	}
 	w.packages, w.prefer = r.list(roost.AttrPackages), r.list(roost.AttrPrefer)
@@ -39,8 +37,15 @@ func (r *reader) wishes() (w wishes) {
 	return w
 }
 
-// attributeName is what can be the name of an attribute without quotes.
-var attributeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`) })
+// attributeName reports whether that can be the name of an attribute without quotes.
+func attributeName(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c|0x20 < 'a' || c|0x20 > 'z') && c != '_' && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}
 
 // maxList bounds the lists of an ad that are kept in memory.
 const maxList = 64
