@@ -182,7 +182,7 @@ func (l *loop) take(news any) {
 		n.refused <- l.open(n.session, n.hello)
 	case closed:
 		delete(l.sessions, n.session.id)
-		l.core.Disconnected(n.session.id, n.session.schedd)
+		l.core.Disconnected(boottime(), n.session.id, n.session.schedd)
 	case heard:
 		if l.sessions[n.session.id] == n.session {
 			l.hear(n.session, n.message)

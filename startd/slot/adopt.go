@@ -62,6 +62,9 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 	}
 	c.version++
 	c.wake = min(c.wake, own.due(c.opt.KeepExits))
+	if !c.heard(own.Schedd) {
+		c.orphan(&own)
+	}
 	return nil
 }
 

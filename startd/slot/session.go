@@ -68,10 +68,27 @@ func (c *Core) Connected(now Instant, id uint64, schedd string, started int64, i
 	return nil
 }
 
-// Disconnected notes that a session has broken. The claims live on by their leases.
-func (c *Core) Disconnected(id uint64, schedd string) {
-	if c.current(schedd, id) {
-		c.sessions[schedd].id = 0
+// Disconnected notes that a session has broken. The claims live on by their leases; those on which nothing runs for a moment only.
+func (c *Core) Disconnected(now Instant, id uint64, schedd string) {
+	if !c.current(schedd, id) {
+		return
+	}
+	c.now, c.sessions[schedd].id = now, 0
+	for _, claim := range c.of(schedd) {
+		c.orphan(claim)
+	}
+}
+
+// orphaned is how long a claim without an attempt waits for its schedd, of which nothing is heard. A schedd forgets such claims when it cannot reach their
+// node, and has no reason to come back: what it asked for while the node stood still would be kept from others for a whole lease. What it comes back for,
+// it does so within seconds.
+const orphaned = 15 * time.Second
+
+// orphan shortens the lease of a claim if its schedd may have forgotten it. The next renewal makes it as long as it was.
+func (c *Core) orphan(claim *Claim) {
+	if claim.State == Idle || claim.State == Making || claim.State == Waiting && !claim.queued() {
+		claim.Lease = min(claim.Lease, c.now+orphaned)
+		c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 	}
 }
 
@@ -95,6 +112,12 @@ func (c *Core) of(schedd string) []*Claim {
 		}
 	}
 	return all
+}
+
+// heard reports whether there is a session with a schedd now.
+func (c *Core) heard(schedd string) bool {
+	_, ok := c.Session(schedd)
+	return ok
 }
 
 func (c *Core) current(schedd string, id uint64) bool {

@@ -179,7 +179,7 @@ func (s *teller) do(command string, w arguments) error {
 	case "connect":
 		return c.Connected(s.now, session, schedd, int64(w.number("started", 1)), uint64(w.number("incarnation", 1)))
 	case "disconnect":
-		c.Disconnected(session, schedd)
+		c.Disconnected(s.now, session, schedd)
 	case "ask":
 		_, err := c.Decide(s.now, s.wish(w, schedd, session))
 		return err
@@ -397,7 +397,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 			case 2:
 				c.Renewed(now, session, schedd, Renewal{Heard: r.Uint64N(20), Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
 			case 3:
-				c.Disconnected(session, schedd)
+				c.Disconnected(now, session, schedd)
 			}
 		case 12:
 			if r.IntN(4) == 0 {

@@ -56,7 +56,7 @@ func (m *machineNode) broken(on *stream) {
 		return
 	}
 	delete(m.sessions, id)
-	m.core.Disconnected(id, on.ends[0].name)
+	m.core.Disconnected(m.boot(), id, on.ends[0].name)
 	m.act()
 }
 
