@@ -11,8 +11,8 @@
 // the shells in tasks (package startd/shell); and at most one checkpoint a task, for which a helper process runs CRIU.
 //
 // Where the machine has an owner, a guard beside this daemon sees whether he is there (package startd/guard), and startd/owner decides what that means for
-// tasks. The loop hears the guard before anything else, and stops claims without waiting for their hands, which may be busy (holding): a task stands still
-// while its user, a checkpoint or the owner wants it to.
+// tasks, which startd/lend has done to claims. The loop hears the guard before anything else, and stops claims without waiting for their hands, which may
+// be busy (holding): a task stands still while its user, a checkpoint or the owner wants it to.
 //
 // Where a task's user may change a path, it is followed with that user's rights and no more. Below the startd's directory lie
 //

@@ -119,7 +119,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 		wish.Account = err
 	}
 	if l.lent != nil && wish.Account == nil {
-		wish.Account = l.accepts(&wish)
+		wish.Account = l.lent.Accepts(wish.Ad)
 	}
 	wish.Evicted = evicted(r)
 	l.core.Decide(boottime(), wish) // the effects answer

@@ -2,27 +2,18 @@ package startd
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/lend"
 	"github.com/roost-batch/roost/startd/owner"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
 // lent is what the loop knows of the owner of its machine.
 type lent struct {
-	core    *owner.Core
-	wake    slot.Instant            // when it wants to be asked again
-	stale   bool                    // claims have changed since it was told of them
-	fresh   bool                    // the guard has spoken since it was asked
-	synced  bool                    // what an earlier start, or the guard, has left standing was looked at
-	still   map[slot.ClaimID]string // claims that stand still, and why
-	struck  map[slot.ClaimID]bool   // claims that were told to end at once
-	version uint64                  // of the core that was advertised
-	why     string                  // no claims are given; empty: they are
+	*lend.Lender
 
 	signs   *wire.GuardSigns // last heard
 	rules   ruleFile         // of the owner's, as it was read
@@ -39,8 +30,9 @@ type stood struct {
 	left  int // that do not
 }
 
-// newLent begins to follow the owner of a machine; nil on one that has none.
-func (m *machine) newLent(ad *classad.Ad) (*lent, error) {
+// newLent begins to follow the owner of the machine; nil on one that has none.
+func (l *loop) newLent() (*lent, error) {
+	m := l.m
 	if !m.own.Lent() {
 		return nil, nil
 	}
@@ -48,9 +40,8 @@ func (m *machine) newLent(ad *classad.Ad) (*lent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("startd %s: %w", m.own.Name, err)
 	}
-	o := &lent{still: make(map[slot.ClaimID]string), struck: make(map[slot.ClaimID]bool), stale: true}
-	o.core = owner.New(owner.Options{Policy: policy, Name: m.own.Name, Ad: ad})
-	return o, nil
+	core := owner.New(owner.Options{Policy: policy, Name: m.own.Name, Ad: l.core.Ad()})
+	return &lent{Lender: lend.New(m.own.Name, core, l.core, holders{l})}, nil
 }
 
 // signed takes in what the guard sees.
@@ -60,11 +51,9 @@ func (l *loop) signed(s *wire.GuardSigns) {
 		o.rules.version = s.GetOwnerRules()
 		l.readRules(now)
 	}
-	if l.frozeOurs(s) {
-		o.synced = false
-	}
-	o.signs, o.fresh = s, true
-	o.core.Observe(now, time.Now(), signsOf(s))
+	froze := l.frozeOurs(s)
+	o.signs = s
+	o.Signed(now, time.Now(), signsOf(s), froze)
 }
 
 // guardLost notes that the guard is not heard of.
@@ -73,8 +62,7 @@ func (l *loop) guardLost(n guardLost) {
 		l.m.log.Error("nothing is heard of the guard of this machine: it is taken to be in use", "address", l.m.node.GuardAddress(), "why", n.why,
 			"cure", "roost doctor says how it is; roost guard starts it")
 	}
-	l.lent.core.GuardLost(boottime())
-	l.lent.fresh = true
+	l.lent.GuardLost(boottime())
 }
 
 // frozeOurs reports whether the guard has stopped claims of ours itself: they are looked at as those that an earlier start has left.
@@ -112,144 +100,42 @@ func signsOf(s *wire.GuardSigns) owner.Signs {
 
 // attend asks whether tasks have to stand still, or go, if something has changed by which that could be decided.
 func (l *loop) attend() slot.Instant {
-	o, now := l.lent, boottime()
-	if !o.stale && !o.fresh && now < o.wake {
-		return o.wake
-	}
-	if o.stale {
-		o.core.Tenants(now, l.tenants())
+	o := l.lent
+	began := l.sinceInput()
+	did, wake := o.Attend(boottime())
+	if !did.Asked {
+		return wake
 	}
 	if !o.pending {
-		o.began = time.Now()
+		if o.began = began.now; did.Froze {
+			o.began = began.input
+		}
 	}
-	var orders []owner.Order
-	orders, o.wake = o.core.Todo(now)
-	told := o.fresh
-	heard := told && o.signs != nil
-	o.stale, o.fresh = false, false
-	stops := l.obeyAll(orders)
-	if told && !o.synced {
-		o.synced = true
-		l.sync()
-		stops = true
-	}
-	willing, why := o.core.Willing()
-	if willing {
-		why = ""
-	}
-	news := why != o.why
-	o.why = why
-	l.core.Lend(l.m.ofOwner(why))
-	if l.ownerActive() {
-		l.core.HandBack(l.m.ofOwner(why))
-	}
-	if stops {
+	heard := did.Told && o.signs != nil
+	if did.Stops {
 		l.awaitStill()
 	} else if heard && !o.pending {
 		o.acted = o.signs.GetSequence()
 	}
-	if heard || stops || news || len(orders) > 0 {
+	if heard || did.Stops || did.News || did.Orders {
 		l.reportTo()
 	}
-	return o.wake
+	return wake
 }
 
-// ownerActive reports whether the machine is its owner's at this moment, and not only not lent yet.
-func (l *loop) ownerActive() bool {
-	ad := classad.New()
-	l.lent.core.Describe(ad)
-	busy, _ := ad.Bool(roost.AttrOwnerBusy)
-	return busy
-}
+// lately is how long ago input may have been for tasks to be stopped because of it, and not of something that came after.
+const lately = 2 * time.Second
 
-// sync makes all claims as they are wanted to be, whatever earlier starts and the guard did with them.
-func (l *loop) sync() {
-	for id, h := range l.hands {
-		l.hold(h, l.lent.still[id])
-	}
-}
+// beginning is since when tasks that are stopped were to stand still: now, or since the input that stops them, where it is that.
+type beginning struct{ now, input time.Time }
 
-func (l *loop) hold(h *hand, why string) {
-	if err := h.still.want(why); err != nil {
-		l.m.log.Error("a claim cannot be stopped for the machine's owner", "claim", h.id, "err", err)
-	}
-}
-
-// tenants are the claims in the owner's words.
-func (l *loop) tenants() []owner.Tenant {
-	all := l.core.All()
-	to := make([]owner.Tenant, 0, len(all))
-	for _, c := range all {
-		if !c.Holds() {
-			continue
-		}
-		t := owner.Tenant{
-			ID: uint64(c.ID), Began: c.Began, GPUs: int(c.Resources.GPUs), Savable: l.m.meters.saved(c).Can,
-			Running: c.State == slot.Busy || c.State == slot.Vacating,
-		}
-		if t.Running {
-			t.Job = jobAd(c)
-		}
-		if u := l.m.meters.find(c.ID, c.Attempt); u != nil {
-			u.mu.Lock()
-			t.Memory = roost.Bytes(u.last.GetMemory())
-			u.mu.Unlock()
-		}
-		to = append(to, t)
-	}
-	for id := range l.lent.still {
-		if _, ok := l.core.Claim(id); !ok {
-			delete(l.lent.still, id)
+func (l *loop) sinceInput() beginning {
+	b := beginning{now: time.Now()}
+	b.input = b.now
+	if s := l.lent.signs; s != nil {
+		if ago := boottime() - slot.Instant(s.GetInput()); ago >= 0 && ago < lately {
+			b.input = b.now.Add(-ago)
 		}
 	}
-	for id := range l.lent.struck {
-		if _, ok := l.core.Claim(id); !ok {
-			delete(l.lent.struck, id)
-		}
-	}
-	return to
-}
-
-// jobAd is what the machine knows of the job on a claim: startd/owner knows the names.
-func jobAd(c *slot.Claim) *classad.Ad {
-	ad := classad.New()
-	ad.SetString(roost.AttrOwner, c.Owner)
-	ad.SetString(roost.AttrGroup, c.About.Group)
-	ad.SetString(roost.AttrBand, c.About.Band.String())
-	ad.SetString(roost.AttrAppClass, c.Class.String())
-	ad.SetString(roost.AttrJob, c.Attempt.Task.String())
-	ad.SetInt(roost.AttrRequestMemory, int64(c.Resources.Memory/roost.MiB))
-	ad.SetReal(roost.AttrRequestCpus, c.Resources.CPU.Cores())
-	ad.SetInt(roost.AttrRequestGpus, int64(c.Resources.GPUs))
-	if c.Walltime > 0 {
-		ad.SetInt(roost.AttrWalltime, int64(c.Walltime/time.Second))
-	}
-	return ad
-}
-
-// ofOwner says in words that mean something elsewhere why the machine is not lent.
-func (m *machine) ofOwner(why string) string {
-	const active = "its owner is active"
-	switch rest, ok := strings.CutPrefix(why, active); {
-	case why == "":
-		return ""
-	case ok:
-		return "the owner of " + m.own.Name + " is back" + rest
-	}
-	return m.own.Name + " is not lent: " + why
-}
-
-// accepts says why the policy of the machine does not take a job; nil when it does. Whether it takes any the books know.
-func (l *loop) accepts(wish *slot.ClaimRequest) error {
-	job := wish.Ad
-	if job == nil {
-		job = classad.New()
-	}
-	if willing, _ := l.lent.core.Willing(); !willing {
-		return nil
-	}
-	if ok, why := l.lent.core.Accepts(job); !ok {
-		return fmt.Errorf("%w: %s", roost.Conflict, why)
-	}
-	return nil
+	return b
 }

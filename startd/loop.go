@@ -150,13 +150,13 @@ func (l *loop) act() slot.Instant {
 			wake = l.attend()
 		}
 		effects, next := l.core.Todo(boottime())
-		if l.core.Version() != l.version || l.lent != nil && l.lent.core.Version() != l.lent.version {
+		if l.core.Version() != l.version || l.lent != nil && l.lent.News() {
 			l.publish(true)
 		}
 		for _, e := range effects {
 			l.perform(e)
 		}
-		if l.lent == nil || !l.lent.stale {
+		if l.lent == nil || !l.lent.Stale() {
 			return min(wake, next)
 		}
 	}
@@ -229,8 +229,7 @@ func (l *loop) publish(major bool) {
 	l.core.Observe(loadAverage())
 	ad := l.core.Ad()
 	if l.lent != nil {
-		l.lent.core.Describe(ad)
-		l.lent.version = l.lent.core.Version()
+		l.lent.Describe(ad)
 	}
 	l.core.DescribeClaims(ad, slot.Clock{Now: boottime(), Wall: time.Now()}, l.m.meters.saved)
 	l.m.gpus.describe(ad)

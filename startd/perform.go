@@ -12,10 +12,7 @@ import (
 // perform does one effect, without waiting for anything.
 func (l *loop) perform(effect slot.Effect) {
 	if l.lent != nil {
-		switch effect.(type) {
-		case slot.Make, slot.Place, slot.Start, slot.TellStarted, slot.TellExited, slot.Dismiss:
-			l.lent.stale = true
-		}
+		l.lent.Performed(effect)
 	}
 	switch e := effect.(type) {
 	case slot.Make:

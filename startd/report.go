@@ -46,7 +46,7 @@ func (l *loop) reportTo() {
 	o, now := l.lent, time.Now()
 	f := l.m.today.figures(now)
 	g := &wire.GuardReport{
-		Startd: l.m.own.Name, Acted: o.acted, NotLent: o.why, WorstFreeze: int64(f.Worst), Given: f.Given, Interruptions: f.Stopped,
+		Startd: l.m.own.Name, Acted: o.acted, NotLent: o.NotLent(), WorstFreeze: int64(f.Worst), Given: f.Given, Interruptions: f.Stopped,
 	}
 	for _, c := range l.core.All() {
 		h := l.hands[c.ID]
@@ -69,7 +69,7 @@ func (l *loop) tenant(c *slot.Claim, h *hand) *wire.Tenant {
 	switch {
 	case c.State == slot.Vacating:
 		t.State = "leaving"
-	case l.lent.still[c.ID] != "":
+	case l.lent.Why(c.ID) != "":
 		t.State = "suspended"
 	}
 	if c.Running {

@@ -37,8 +37,7 @@ func (l *loop) readRules(now slot.Instant) {
 		return
 	}
 	rules, err := config.LoadOwner(l.m.node.Owner.File)
-	l.lent.core.SetRules(now, rules.Rules(), err)
-	l.lent.wake = 0 // it is asked what follows
+	l.lent.Ruled(now, rules.Rules(), err)
 	if err != nil {
 		l.m.log.Error("the owner's file cannot be read: the machine is not lent", "err", err)
 		return

@@ -184,7 +184,7 @@ func (m *machine) open() (*loop, error) {
 		return nil, err
 	}
 	l := newLoop(m, core)
-	if l.lent, err = m.newLent(core.Ad()); err != nil {
+	if l.lent, err = l.newLent(); err != nil {
 		return nil, err
 	}
 	l.adoptAll(claims)

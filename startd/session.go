@@ -149,7 +149,7 @@ func (l *loop) welcome(schedd string) *wire.SessionWelcome {
 			state.Attempt = reference(c.Attempt)
 		}
 		if l.lent != nil && c.Running {
-			state.Suspended = l.lent.still[c.ID]
+			state.Suspended = l.lent.Why(c.ID)
 		}
 		if c.State == slot.Exited {
 			e := l.exited(c)

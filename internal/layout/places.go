@@ -30,6 +30,7 @@ func places() []place {
 		{"startd/reclaim", true},
 		{"startd/owner", true},
 		{"startd/slot", true},
+		{"startd/lend", true},
 		{"startd/starter/proto", true},
 		{"internal/submit", true},
 		{"internal/pbs", true},
