@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"runtime/debug"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -44,9 +43,6 @@ func configFlag() ucli.Flag {
 	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
 }
 
-// gcPercent lets a daemon's heap grow to three times what lives in it before it is collected: what lives there is small, and time is dearer.
-const gcPercent = 200
-
 // serve returns what a daemon's command does: run until a signal comes.
 func serve(run func(ctx context.Context, n *config.Node, name string) error) func(*call) error {
 	return func(c *call) error {
@@ -56,7 +52,7 @@ func serve(run func(ctx context.Context, n *config.Node, name string) error) fun
 		if err != nil {
 			return err
 		}
-		debug.SetGCPercent(gcPercent)
+		daemon.GiveBack(ctx)
 		defer daemon.Profile(c.cmd.name)()
 		return run(ctx, n, c.text("name"))
 	}

@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// How much a daemon's heap may grow before it is collected, in per cent of what lives in it: time is dearer than memory, as long as there is little of it.
+const (
+	smallHeapPercent = 200
+	largeHeapPercent = 100
+	smallHeap        = 32 << 20 // bytes that live in it; from twice that on it is large
+)
+
+// When a daemon gives memory back that it does not need.
+const (
+	lookAfter = 2 * time.Second
+	quiet     = 4 << 20 // bytes that it may allocate between two looks and yet have nothing to do
+	spare     = 8 << 20 // bytes that it may keep, and half of what lives
+)
+
+// heap is what the runtime says of a process's memory, in bytes.
+type heap struct {
+	live      uint64 // at the last collection
+	held      uint64 // of the system, for the heap
+	allocated uint64 // since the start
+}
+
+func (h *heap) read() {
+	s := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(s)
+	h.live, h.allocated = s[0].Value.Uint64(), s[1].Value.Uint64()
+	h.held = s[2].Value.Uint64() + s[3].Value.Uint64() + s[4].Value.Uint64()
+}
+
+// idle reports whether little has happened since then, and much more is held than lives.
+func (h *heap) idle(then heap) bool {
+	return h.allocated-then.allocated < quiet && h.held > h.live+max(spare, h.live/2)
+}
+
+// percent is how much more than what lives there may be.
+func (h *heap) percent() int {
+	return int(min(max(smallHeap*smallHeapPercent/max(h.live, 1), largeHeapPercent), smallHeapPercent))
+}
+
+// GiveBack keeps a daemon's memory in proportion until the context ends. The Go runtime lets a heap that has been large shrink over many minutes; a daemon that
+// has taken in ten thousand jobs gives back within seconds what only taking them in has needed.
+func GiveBack(ctx context.Context) {
+	debug.SetGCPercent(smallHeapPercent)
+	go func() {
+		tick := time.NewTicker(lookAfter)
+		defer tick.Stop()
+		var then, now heap
+		percent, left := smallHeapPercent, uint64(0)
+		for then.read(); ; then = now {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			now.read()
+			if p := now.percent(); p != percent {
+				percent = p
+				debug.SetGCPercent(p)
+			}
+			if now.idle(then) && now.held > left+spare/2 { // what cannot be given back is not asked for again
+				debug.FreeOSMemory()
+				now.read()
+				left = now.held
+			}
+		}
+	}()
+}

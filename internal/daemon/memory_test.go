@@ -1,0 +1,58 @@
+package daemon
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+// TestIdle holds when memory is given back: when there is much to give and nothing to do.
+func TestIdle(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		name      string
+		live      uint64
+		held      uint64
+		allocated uint64
+		want      bool
+	}{
+		{"little of it", 10 * mb, 17 * mb, 0, false},
+		{"after a burst", 10 * mb, 60 * mb, 1 * mb, true},
+		{"in a burst", 10 * mb, 60 * mb, 5 * mb, false},
+		{"in proportion", 400 * mb, 590 * mb, 0, false},
+		{"out of proportion", 400 * mb, 610 * mb, 0, true},
+	} {
+		then, now := heap{allocated: 100 * mb}, heap{live: c.live, held: c.held, allocated: 100*mb + c.allocated}
+		if got := now.idle(then); got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+	for live, want := range map[uint64]int{0: 200, 32 * mb: 200, 48 * mb: 133, 64 * mb: 100, 4 << 30: 100} {
+		if got := (&heap{live: live}).percent(); got != want {
+			t.Errorf("%d bytes live: %d per cent, want %d", live, got, want)
+		}
+	}
+}
+
+// TestRead holds that what is read is what the runtime has, and that what is idle is not so any more when the memory was given back.
+func TestRead(t *testing.T) {
+	var before, with, after heap
+	before.read()
+	garbage := make([]byte, 64<<20)
+	runtime.GC()
+	with.read()
+	if with.live < before.live+63<<20 || with.held < 64<<20 || with.allocated < before.allocated+64<<20 {
+		t.Errorf("%+v, and with 64 MiB more %+v", before, with)
+	}
+	runtime.KeepAlive(garbage)
+	garbage = nil
+	runtime.GC()
+	with.read()
+	if !with.idle(with) {
+		t.Fatalf("%+v is in proportion", with)
+	}
+	debug.FreeOSMemory()
+	if after.read(); after.idle(after) || after.held > with.held-60<<20 {
+		t.Errorf("%+v, and after it was given back %+v", with, after)
+	}
+}
