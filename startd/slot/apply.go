@@ -136,7 +136,10 @@ func (c *Core) Ended(now Instant, id ClaimID, a roost.AttemptID) {
 	default:
 		c.rejoin(claim)
 	}
-	claim.Over = false
+	claim.Over, claim.vacant = false, 0
+	if !c.heard(claim.Schedd) {
+		c.orphan(claim)
+	}
 	c.emit(TellExited{claim, a})
 	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 }

@@ -84,6 +84,7 @@ type Claim struct {
 	queue   int     // the unit in whose queue it stands; nowhere
 	ending  string  // why it goes as soon as nothing runs on it; empty: it stays
 	ended   Instant // when it entered Exited
+	vacant  Instant // Exited: when it gives back what it holds, if its schedd is not heard of before; 0: with its lease
 
 	heir     *Claim        // of a victim: whom it makes room for
 	victims  []*Claim      // of an heir: those that have not gone yet

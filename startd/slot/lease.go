@@ -15,6 +15,8 @@ func (c *Claim) due(keep time.Duration) Instant {
 		return never // told already; its end is awaited
 	case c.State == Exited && !c.holds && c.ending != "":
 		return max(c.ended, c.Lease) + keep
+	case c.State == Exited && c.vacant > 0:
+		return min(c.vacant, c.Lease)
 	default:
 		return c.Lease
 	}
@@ -72,6 +74,9 @@ func (c *Core) expire(now Instant) {
 // leaseOver is what people read when a lease has run out.
 const leaseOver = "its lease ran out: the submit node was not heard of in time"
 
+// roomGiven is what they read when a claim went because its attempt had ended while its schedd could not be reached.
+const roomGiven = "its task had ended, and the submit node was not heard of for a while"
+
 func (c *Core) lapse(now Instant, claim *Claim) {
 	kept := claim.State == Exited && claim.ending == "" // its news outlives its lease
 	claim.ending = leaseOver
@@ -90,6 +95,9 @@ func (c *Core) lapse(now Instant, claim *Claim) {
 		c.vacate(claim, LeaseOut, true, leaseOver)
 	case Exited:
 		if kept {
+			if now < claim.Lease {
+				claim.ending = roomGiven
+			}
 			c.giveBack(claim)
 			c.leave(claim)
 		} else {

@@ -65,6 +65,9 @@ func (c *Core) Connected(now Instant, id uint64, schedd string, started int64, i
 		c.emit(Hang{s.id})
 	}
 	s.id, s.started, s.incarnation, s.words = id, started, incarnation, []word{{0, now}}
+	for _, claim := range c.of(schedd) {
+		claim.vacant = 0
+	}
 	return nil
 }
 
@@ -79,17 +82,21 @@ func (c *Core) Disconnected(now Instant, id uint64, schedd string) {
 	}
 }
 
-// orphaned is how long a claim without an attempt waits for its schedd, of which nothing is heard. A schedd forgets such claims when it cannot reach their
-// node, and has no reason to come back: what it asked for while the node stood still would be kept from others for a whole lease. What it comes back for,
-// it does so within seconds.
+// orphaned is how long a claim on which nothing runs waits for its schedd, of which nothing is heard. A schedd forgets claims when it cannot reach their
+// node, and may have no reason to come back: what it asked for while the node stood still, or what has ended after it was given up, would be kept from
+// others for a whole lease. What it comes back for, it does so within seconds.
 const orphaned = 15 * time.Second
 
-// orphan shortens the lease of a claim if its schedd may have forgotten it. The next renewal makes it as long as it was.
+// orphan shortens the lease of a claim if its schedd may have forgotten it; the next renewal makes it as long as it was. One whose attempt has ended keeps its
+// lease and the news, for which a schedd may come back that was away, and gives back what it holds.
 func (c *Core) orphan(claim *Claim) {
-	if claim.State == Idle || claim.State == Making || claim.State == Waiting && !claim.queued() {
+	switch {
+	case claim.State == Exited:
+		claim.vacant = c.now + orphaned
+	case claim.State == Idle || claim.State == Making || claim.State == Waiting && !claim.queued():
 		claim.Lease = min(claim.Lease, c.now+orphaned)
-		c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 	}
+	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
 }
 
 // Session returns the present session of a schedd.
