@@ -90,6 +90,28 @@ func (f *Free) Len() int { return len(f.units) }
 // Unit returns the i-th unit, with its totals.
 func (f *Free) Unit(i int) Unit { return f.units[i].Unit }
 
+// Units returns all units with their devices, and how close these are to each other: NewFree makes of them what Empty does.
+func (f *Free) Units() []Unit {
+	all := make([]Unit, len(f.units))
+	for i := range f.units {
+		all[i] = f.units[i].Unit
+		all[i].Devices = nil
+	}
+	n := len(f.devices)
+	for i := range f.devices {
+		d := f.devices[i].Device
+		if f.near != nil {
+			d.Links = map[string]int{}
+			for j := range f.devices {
+				d.Links[f.devices[j].UUID] = f.near[i*n+j]
+			}
+		}
+		u := &all[f.devices[i].Unit]
+		u.Devices = append(u.Devices, d)
+	}
+	return all
+}
+
 // UnitFree returns what a task of that class could take of the i-th unit, queues aside. GPUs are the whole ones.
 func (f *Free) UnitFree(i int, c Class) roost.Resources {
 	r := roost.Resources{CPU: f.units[i].cpu[c], Memory: f.units[i].memory}

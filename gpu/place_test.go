@@ -322,6 +322,12 @@ func roundTrip(t *testing.T, f *Free, held []Placement) {
 	if got, want := other.String(), again.String(); got != want {
 		t.Fatalf("the ad is read as another:\n%s\nwant\n%s", got, want)
 	}
+	empty, anew := classad.New(), classad.New()
+	g.Empty().Describe(empty)
+	NewFree(g.Units(), g.size).Describe(anew)
+	if got, want := anew.String(), empty.String(); got != want {
+		t.Fatalf("of its units another machine is made:\n%s\nwant\n%s", got, want)
+	}
 	for _, p := range held {
 		q, err := f.Restore(f.Save(p))
 		if err != nil || where(f, p) != where(f, q) || p.Class != q.Class {

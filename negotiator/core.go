@@ -1,6 +1,7 @@
 package negotiator
 
 import (
+	"bytes"
 	"encoding/hex"
 	"log/slog"
 	"time"
@@ -44,6 +45,9 @@ const Period = defaultPeriod
 
 // Apply takes in one entry of the log, on every replica, and returns what Propose's done is to be told.
 func (c *Core) Apply(index uint64, entry []byte) any { return c.loop.record.Apply(index, entry) }
+
+// Restore has the ledger begin as one was that was saved, before anything else is told.
+func (c *Core) Restore(saved []byte) error { return c.loop.record.Restore(bytes.NewReader(saved)) }
 
 // Digest is of the state that the log amounts to, and the index of the last entry in it: replicas at the same index have the same (P7).
 func (c *Core) Digest() (index uint64, sum []byte) { return c.loop.record.Digest() }

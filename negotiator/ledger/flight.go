@@ -75,6 +75,9 @@ func (l *Ledger) land(ended []uint64) {
 	})
 }
 
+// Ground drops all grants that are on their way: who goes on from a ledger that was written down has seen what has become of them.
+func (l *Ledger) Ground() { l.flights, l.licensed = nil, nil }
+
 // handOver prepares for a leader with another clock: what was on its way when the old one spoke last may be so still, whatever the two clocks say, so
 // that its life begins anew.
 func (l *Ledger) handOver(at int64) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -49,7 +50,8 @@ func (m *machineNode) take(h *hand) {
 		claim.State, claim.Attempt, claim.Running, claim.Over = slot.Busy, s.attempt, s.phase == running, s.phase == over
 		claim.Began = s.began
 		if s.program != nil {
-			claim.Terms = slot.Terms{Once: s.program.GetOnce()}
+			p := s.program
+			claim.Terms = slot.Terms{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), Once: p.GetOnce()}
 		}
 	}
 	var err error

@@ -107,5 +107,4 @@ func (m *managerNode) machines() {
 const (
 	adLease = time.Minute
 	restate = time.Minute
-	forEver = 100 * 365 * 24 * time.Hour
 )

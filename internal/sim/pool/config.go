@@ -20,6 +20,9 @@ type Config struct {
 	Jobs     []Job // by the time of their submission
 	Acts     []Act
 
+	Began  time.Time // what calendars show at the instant 0; zero: some day in January 2027
+	Ledger []byte    // what the negotiators' log amounts to then, as a ledger.Ledger is saved; nil: nothing
+
 	Times  Times
 	Quiet  bool // no beats, and ads are neither renewed nor restated: for long runs without faults
 	Checks bool // the cores check themselves after each event
@@ -36,20 +39,35 @@ type Machine struct {
 	Resources roost.Resources
 	Devices   []gpu.Device
 	Layout    gpu.Layout
+	Units     []gpu.Unit  // what is handed out; nil: what Layout makes of Resources and Devices
 	Ad        *classad.Ad // what it says of itself besides; nil: nothing
 }
 
 // Job is what a user submits once.
 type Job struct {
-	At     time.Duration
+	At     time.Duration // below 0: it stands in the log of its schedd at the beginning, as it was submitted so long before
 	Schedd int
 	Spec   queue.Spec // its ad is copied, and names the program that the simulation looks up
 	Owner  string
-	Run    []time.Duration // how long each task runs; the last stands for those after it
+	Run    []time.Duration // how long each task runs, or ForEver; the last stands for those after it
+	Placed []Place         // where its first tasks run already, of a job with an At below 0
 	Codes  []int32         // exit code of each, likewise; none: 0
 	Output bool            // it writes something, that has to be brought home
 	Again  time.Duration   // above 0: so long after its id was shown it is submitted once more with the same key
 }
+
+// Place is where a task runs at the beginning.
+type Place struct {
+	Machine   int           // of Config.Machines
+	Placement gpu.Placement // there
+	Resources roost.Resources
+	Since     time.Duration // for how long it has run
+	Left      time.Duration // for which it runs yet; ForEver
+	Expected  time.Duration // that it takes, as tasks like it did; 0: nobody knows
+}
+
+// ForEver is longer than anything takes.
+const ForEver = 100 * 365 * 24 * time.Hour
 
 // Act is what a user does to a job, as soon as he knows its id.
 type Act struct {

@@ -15,6 +15,9 @@
 // granted, what counts as pending, what a new leader inherits, what is written before it is said, how a session's welcome is compared with the books. Messages
 // are those of the wire, events are encoded and decoded as in the log, grants carry real capabilities, ads are printed and parsed.
 //
+// A pool begins empty, or as a cell does whose daemons are all started again: with a ledger, with jobs in the logs of schedds, and with claims that machines adopt
+// (before.go).
+//
 // # What stands for something else
 //
 //   - The loop around startd/slot: what it hears, says and does (hear.go, perform.go, adopt.go) is written anew after package startd, as that is one with hands

@@ -23,6 +23,7 @@ type machineNode struct {
 	*node
 	of    *Machine
 	units []gpu.Unit
+	given slot.ClaimID // the last claim from before the beginning
 
 	// What is on its disk, or lives beside the startd.
 	hands      map[slot.ClaimID]*hand
@@ -67,6 +68,10 @@ func newMachine(p *Pool, of *Machine) (*machineNode, error) {
 	if p.byName[of.Name] != nil {
 		return nil, fmt.Errorf("machine %s: %w: there are two of that name", of.Name, roost.Conflict)
 	}
+	if m.units = of.Units; m.units != nil {
+		m.node = p.newNode(of.Name, m)
+		return m, nil
+	}
 	t := gpu.Topology{CPU: of.Resources.CPU, Memory: of.Resources.Memory, Devices: of.Devices}
 	for i := range int((of.Resources.CPU + 999) / 1000) {
 		t.Cores = append(t.Cores, gpu.Core{ID: i})
@@ -104,6 +109,9 @@ func (m *machineNode) start() {
 		m.p.see(audit.Seen{What: audit.Offered, Node: m.name, Resources: m.of.Resources})
 	}
 	m.act()
+	if m.generation == 1 {
+		m.carried()
+	}
 }
 
 // What package startd has them.

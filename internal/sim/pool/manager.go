@@ -77,6 +77,11 @@ func (m *managerNode) start() {
 	m.store = adstore.New(adstore.DefaultLimits())
 	m.feed, _ = m.store.Follow("Machine")
 	m.core = negotiator.NewCore(m.name, m.name, m)
+	if saved := m.p.cfg.Ledger; saved != nil {
+		if err := m.core.Restore(saved); err != nil {
+			panic(err) // it was read before
+		}
+	}
 	m.period, m.beat, m.due, m.lease, m.elections, m.busy = alarm{}, alarm{}, alarm{}, alarm{}, alarm{}, 0
 	m.alarm(&m.period, m.p.k.Now()+negotiator.Period)
 	m.consensus()
@@ -336,7 +341,7 @@ func (m *managerNode) applied(index uint64, text []byte) {
 	e, err := ledger.Decode(text)
 	m.core.Look(func(l *ledger.Ledger) {
 		now := l.Now()
-		at := now.Sub(time.Unix(epoch, 0))
+		at := now.Sub(m.p.cfg.Began)
 		m.p.see(audit.Seen{What: audit.Digested, Node: m.name, Entry: index, Digest: short(sum), Until: at})
 		if inForce, _ := l.Epoch(); err != nil || e.Lead == "" && e.Epoch != inForce {
 			return // of a leader that has been deposed

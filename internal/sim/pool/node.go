@@ -7,7 +7,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/kernel"
 )
 
-// epoch is the instant 0 on the calendar.
+// epoch is the instant 0 on the calendar, unless the config says otherwise.
 const epoch = 1_800_000_000
 
 // uptime is how long hosts are up at the instant 0: an instant of CLOCK_BOOTTIME that is 0 often means that there is none.
@@ -67,12 +67,12 @@ func (p *Pool) newNode(name string, of part) *node {
 }
 
 // now is what the wall clock shows, and boot what CLOCK_BOOTTIME does.
-func (n *node) now() time.Time { return time.Unix(epoch, 0).Add(n.p.k.Now() + n.wall) }
+func (n *node) now() time.Time { return n.p.cfg.Began.Add(n.p.k.Now() + n.wall) }
 
 func (n *node) boot() time.Duration { return n.p.k.Now() - n.bootedAt }
 
 // truth is when the wall clock shows that.
-func (n *node) truth(at time.Time) time.Duration { return at.Sub(time.Unix(epoch, 0)) - n.wall }
+func (n *node) truth(at time.Time) time.Duration { return at.Sub(n.p.cfg.Began) - n.wall }
 
 // plan has an event of the daemon happen.
 func (n *node) plan(at time.Duration, kind uint8, number uint64, with any) {

@@ -16,11 +16,17 @@ type State struct {
 	Over    int // tasks that have come to their end
 	Used    roost.Resources
 	By      map[string]roost.MilliCPU // by owner, what runs has of the processors; the caller only reads it
+	Endless int                       // of those that run, tasks that do for ever
 }
 
 // State is how the pool stands now.
 func (p *Pool) State() State {
-	return State{At: p.k.Now(), Waiting: p.tasks - p.over - p.lives, Running: p.lives, Over: p.over, Used: p.used, By: p.by}
+	return State{At: p.k.Now(), Waiting: p.tasks - p.over - p.lives, Running: p.lives, Over: p.over, Used: p.used, By: p.by, Endless: p.endless}
+}
+
+// Stuck reports whether nothing more is to be expected: all jobs were submitted, nothing runs that will end, and for so long nothing has begun or ended.
+func (p *Pool) Stuck(long time.Duration) bool {
+	return p.lives == p.endless && p.k.Now()-max(p.moved, p.last) > long
 }
 
 // Outcome is what has become of one job of the config. Times are since the beginning, and -1 for what has not been.
@@ -65,8 +71,8 @@ func (p *Pool) Total() (sum roost.Resources) {
 	return sum
 }
 
-// Spent is the core-seconds for which tasks have run that have ended.
-func (p *Pool) Spent() float64 { return p.spent }
+// Spent is the core-seconds for which tasks have run.
+func (p *Pool) Spent() float64 { return p.spent + p.used.CPU.Cores()*(p.k.Now()-p.moved).Seconds() }
 
 // Owners are those who have submitted jobs, in order.
 func (p *Pool) Owners() []string {
@@ -84,19 +90,22 @@ func (p *Pool) counts(s *starter, by int) {
 	p.lives += by
 	u.lives += by
 	cpu := r.CPU
+	p.spent = p.Spent()
+	if p.moved = now; s.left >= ForEver {
+		p.endless += by
+	}
 	if by > 0 {
 		p.used = p.used.Add(r)
 		if u.begun++; u.begun == 1 {
 			u.first = now
 		}
-		if s.attempt.Attempt == 1 {
+		if s.attempt.Attempt == 1 && !s.carried {
 			p.waits = append(p.waits, now-p.cfg.Jobs[s.job].At)
 		}
 	} else {
 		p.used = p.used.Sub(r)
 		u.last = now
 		cpu = -cpu
-		p.spent += r.CPU.Cores() * (now - s.lived).Seconds()
 	}
 	p.by[p.who(s.job).User] += cpu
 }

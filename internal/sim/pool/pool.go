@@ -8,6 +8,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/kernel"
+	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 // Pool is a simulated pool under way.
@@ -30,6 +31,9 @@ type Pool struct {
 	by                 map[string]roost.MilliCPU
 	waits              []time.Duration
 	spent              float64
+	endless            int           // of the tasks that live, those that do for ever
+	moved              time.Duration // when a task began or ended last
+	last               time.Duration // when the last job is submitted
 }
 
 // What an event is. Those of a daemon are lost when it dies, and wait while it stands still; those of a host, when the host does.
@@ -57,6 +61,14 @@ func New(cfg Config) (*Pool, error) {
 	if cfg.Times == (Times{}) {
 		cfg.Times = DefaultTimes()
 	}
+	if cfg.Began.IsZero() {
+		cfg.Began = time.Unix(epoch, 0)
+	}
+	if cfg.Ledger != nil {
+		if _, err := ledger.Load(cfg.Ledger); err != nil {
+			return nil, err
+		}
+	}
 	cfg.Machines, cfg.Jobs = slices.Clone(cfg.Machines), slices.Clone(cfg.Jobs)
 	p := &Pool{cfg: cfg, unfinished: len(cfg.Jobs), by: map[string]roost.MilliCPU{}, rand: kernel.NewRand(cfg.Seed, 1), byName: map[string]*node{}, users: make([]user, len(cfg.Jobs)),
 		net: network{links: map[[2]int32]*link{}}}
@@ -81,7 +93,12 @@ func New(cfg Config) (*Pool, error) {
 		if j.Schedd < 0 || j.Schedd >= cfg.Schedds {
 			return nil, fmt.Errorf("job %d: %w: it is submitted at schedd %d of %d", i, roost.Invalid, j.Schedd, cfg.Schedds)
 		}
-		p.k.Plan(kernel.Event{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit, Number: uint64(i)})
+		if p.last = max(p.last, j.At); j.At >= 0 {
+			p.k.Plan(kernel.Event{At: j.At, Place: p.schedds[j.Schedd].id, Kind: evSubmit, Number: uint64(i)})
+		}
+	}
+	if err := p.before(); err != nil {
+		return nil, err
 	}
 	for i, a := range cfg.Acts {
 		if a.Job < 0 || a.Job >= len(cfg.Jobs) {

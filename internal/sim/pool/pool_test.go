@@ -10,8 +10,10 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/kernel"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -116,6 +118,67 @@ func TestBlows(t *testing.T) {
 		}
 		if again, _ := run(); again.Digest() != p.Digest() {
 			t.Errorf("seed %d: the digest is %016x, and then %016x", seed, p.Digest(), again.Digest())
+		}
+	}
+}
+
+// TestBefore: what runs at the beginning goes on where it is, for as long as is left of it, and is not begun again; what waits has waited, and daemons that
+// die in the first minute change nothing of that.
+func TestBefore(t *testing.T) {
+	for seed := range uint64(4) {
+		c := Config{Seed: seed, Managers: 1, Schedds: 2, Checks: true, Began: time.Unix(1_700_000_000, 0)}
+		units, err := gpu.Cut(gpu.Topology{CPU: 4000, Memory: 8 << 30, Cores: make([]gpu.Core, 4)}, gpu.Layout{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			c.Machines = append(c.Machines, Machine{Units: units, Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
+		}
+		ad := classad.New()
+		ad.SetInt(roost.AttrRequestCpus, 2)
+		ad.SetInt(roost.AttrRequestMemory, 1024)
+		each := roost.Resources{CPU: 2000, Memory: 1 << 30}
+		place := func(machine int, left time.Duration) Place {
+			return Place{machine, gpu.Placement{Parts: []gpu.Part{{CPU: each.CPU, Memory: each.Memory}}}, each, time.Hour, left, 0}
+		}
+		c.Jobs = []Job{
+			{At: -time.Minute, Spec: queue.Spec{Ad: ad, Count: 1}, Run: []time.Duration{time.Minute}},
+			{At: -2 * time.Hour, Schedd: 1, Spec: queue.Spec{Ad: ad, Count: 3}, Run: []time.Duration{2 * time.Hour}, Placed: []Place{place(0, 100*time.Second), place(0, ForEver), place(1, 10*time.Minute)}},
+			{At: -2 * time.Hour, Spec: queue.Spec{Ad: ad, Count: 1}, Run: []time.Duration{2 * time.Hour}, Placed: []Place{place(1, 15*time.Minute)}},
+		}
+		c.Acts = []Act{{At: 20 * time.Minute, Job: 1, Verb: wire.ActRequest_REMOVE}}
+		a := audit.New(audit.DefaultRules())
+		c.Observe = a.See
+		p, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := p.State(); s.Running != 4 || s.Waiting != 1 || s.Endless != 1 || s.Used.CPU != 8000 {
+			t.Fatalf("seed %d: at the beginning: %+v", seed, s)
+		}
+		if seed > 0 {
+			r := kernel.NewRand(seed, 5)
+			for _, n := range []string{"manager0", "schedd0", "schedd1", "machine0", "machine1"} {
+				p.At(r.Between(0, time.Minute), func() { p.Crash(n, r.Between(time.Second, 20*time.Second)) })
+			}
+		}
+		if p.Run(19 * time.Minute); !p.Stuck(3*time.Minute) || p.Stuck(5*time.Minute) {
+			t.Errorf("seed %d: it moves for %v", seed, p.Now())
+		}
+		if !p.Finish(time.Hour) {
+			t.Errorf("seed %d: what runs for ever was not removed", seed)
+		}
+		p.Run(p.Now() + time.Minute)
+		a.Finish(p.Now())
+		for _, b := range a.Broken() {
+			t.Errorf("seed %d: %v", seed, b.String())
+		}
+		all := p.Outcomes()
+		if all[1].Attempts != 3 || all[2].Attempts != 1 || all[2].Last != 15*time.Minute || all[2].First != -time.Hour || all[1].Last < 20*time.Minute {
+			t.Errorf("seed %d: %+v", seed, all)
+		}
+		if w := p.Waits(); len(w) != 1 || w[0] < 160*time.Second || w[0] > 165*time.Second { // a minute, and until the first leaves
+			t.Errorf("seed %d: it has waited for %v", seed, w)
 		}
 	}
 }

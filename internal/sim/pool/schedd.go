@@ -228,16 +228,7 @@ func hasEnd(b *schedd.Batch) bool {
 
 // append puts a batch on the disk, as journal.Append does.
 func (s *scheddNode) append(b *schedd.Batch) {
-	var batch []byte
-	events := b.Events()
-	for i := range events {
-		raw := queue.AppendEvent(nil, &events[i])
-		batch = append(binary.AppendUvarint(batch, uint64(len(raw))), raw...)
-	}
-	if len(batch) > 0 {
-		s.files.log = append(s.files.log, batch)
-		s.files.size += len(batch)
-	}
+	s.log(b.Events())
 	if c := b.Checkpoint(); c != nil {
 		for seq, snapshot := range c.Jobs {
 			if snapshot == nil {
@@ -247,6 +238,19 @@ func (s *scheddNode) append(b *schedd.Batch) {
 			}
 		}
 		s.files.last, s.files.log, s.files.size = c.LastSeq, nil, 0
+	}
+}
+
+// log puts events behind the others.
+func (s *scheddNode) log(events []queue.Event) {
+	var batch []byte
+	for i := range events {
+		raw := queue.AppendEvent(nil, &events[i])
+		batch = append(binary.AppendUvarint(batch, uint64(len(raw))), raw...)
+	}
+	if len(batch) > 0 {
+		s.files.log = append(s.files.log, batch)
+		s.files.size += len(batch)
 	}
 }
 

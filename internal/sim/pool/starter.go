@@ -45,7 +45,7 @@ type starter struct {
 	job      int
 	left     time.Duration // for which the task runs yet, as of since
 	since    time.Duration
-	lived    time.Duration // since when it does
+	carried  bool // it has since before the beginning
 	frozen   bool
 	code     int32
 	output   bool
@@ -143,7 +143,7 @@ func (s *starter) watch() {
 // run starts an attempt.
 func (s *starter) run(a roost.AttemptID, program *wire.Program) {
 	m := s.h.m
-	s.phase, s.attempt, s.program, s.exit, s.frozen = starting, a, program, nil, false
+	s.phase, s.attempt, s.program, s.exit, s.frozen, s.carried = starting, a, program, nil, false, false
 	job, _ := strconv.Atoi(strings.TrimPrefix(program.GetExecutable(), programs))
 	s.job = job
 	of := &m.p.cfg.Jobs[job]
@@ -234,7 +234,9 @@ func (s *starter) freeze(a roost.AttemptID, still bool) {
 	s.frozen = still
 	s.version++
 	if still {
-		s.left -= s.h.m.p.k.Now() - s.since
+		if s.left < ForEver {
+			s.left -= s.h.m.p.k.Now() - s.since
+		}
 		return
 	}
 	s.since = s.h.m.p.k.Now()
@@ -248,8 +250,11 @@ func exit(a roost.AttemptID, cause wire.Cause, reason string) *wire.Exited {
 
 // begins and ends tell the observer of what lives.
 func (p *Pool) begins(m *machineNode, s *starter) {
-	s.lived = p.k.Now()
 	p.counts(s, 1)
+	p.seeBegun(m, s)
+}
+
+func (p *Pool) seeBegun(m *machineNode, s *starter) {
 	if p.cfg.Observe != nil {
 		p.see(audit.Seen{
 			What: audit.Began, Node: m.name, Job: s.attempt.Task.Job, Index: s.attempt.Task.Index, Attempt: s.attempt.Attempt, Claim: uint64(s.h.id), Resources: s.h.claim.Resources,

@@ -43,25 +43,30 @@ func (p *Pool) who(i int) queue.Submitter {
 	return queue.Submitter{User: name, UID: 1000, GID: 1000, Host: p.schedds[j.Schedd].name}
 }
 
+// spec is what he submits.
+func (p *Pool) spec(i int) queue.Spec {
+	spec := p.cfg.Jobs[i].Spec
+	spec.Ad = spec.Ad.Copy()
+	spec.Count = max(spec.Count, 1)
+	spec.Ad.SetString(roost.AttrCmd, programs+strconv.Itoa(i))
+	spec.Ad.Delete(roost.AttrScript)
+	spec.Ad.Delete(roost.AttrScriptFile)
+	return spec
+}
+
 // patience is how long a user waits for an answer before he asks again, with the same key.
 const patience = 5 * time.Second
 
 // submit has a job submitted. As long as no id was shown it is tried again.
 func (p *Pool) submit(i int) {
-	j, u := &p.cfg.Jobs[i], &p.users[i]
-	s := p.schedds[j.Schedd]
+	u := &p.users[i]
+	s := p.schedds[p.cfg.Jobs[i].Schedd]
 	if u.refused != nil || !u.id.IsZero() && !u.again {
 		return
 	}
 	if s.up && s.until() <= p.k.Now() && u.asked != s.life+1 {
 		u.asked = s.life + 1
-		spec := j.Spec
-		spec.Ad = j.Spec.Ad.Copy()
-		spec.Count = max(spec.Count, 1)
-		spec.Ad.SetString(roost.AttrCmd, programs+strconv.Itoa(i))
-		spec.Ad.Delete(roost.AttrScript)
-		spec.Ad.Delete(roost.AttrScriptFile)
-		err := s.core.Submit(s.moment(), p.who(i), "job "+strconv.Itoa(i), []queue.Spec{spec}, func(ids []roost.JobID, _ bool) { p.printed(i, ids) })
+		err := s.core.Submit(s.moment(), p.who(i), "job "+strconv.Itoa(i), []queue.Spec{p.spec(i)}, func(ids []roost.JobID, _ bool) { p.printed(i, ids) })
 		if err != nil {
 			u.refused = fmt.Errorf("job %d: %w", i, err)
 			p.unfinished--
