@@ -38,12 +38,27 @@ func TestSimRun(t *testing.T) {
 		{"roost sim run -", "machines \"node\" { cpus = 0 }", "", "cpus is less than a thousandth of a core", 65},
 		{"roost sim run -", "", "", "the job file is empty\n\n  on standard input line 1", 65},
 		{"roost sim run mix.hcl --machines 3", "", "", "--machines and --processors are for logs", 64},
+		{"roost sim run c.cell", "", "c.cell: 2 jobs on 2 machines, with 1 schedd and 1 central manager\nfrom 1970-01-12 13:46:40 on\n\n  tasks         7 have come to their end, 0 run, 0 wait\n", "", 0},
+		{"roost sim run c.cell", "", "    - jobs that are held, or wait for a time or another job, are not in a checkpoint\n", "", 0},
+		{"roost sim run c.cell --step 1m --until 70s", "", "     60.000s  waiting 2, running 3, over 2; 100.0 % of the processors used\n", "", 0},
+		{"roost sim run c.cell --events", "", "      0.000s  n1: attempt 1 of 2[0].schedd0 begins on claim 1\n", "", 0},
+		{"roost sim run c.cell --json", "", `"not_played": [`, "", 0},
+		{"roost sim run c.cell --machines 3", "", "", "--machines and --processors are for logs", 64},
+		{"roost sim run cut.cell", "", "", "cut.cell: it is cut off after line ", 65},
+		{"roost sim run -", `{"roost_cell_checkpoint":{"version":2,"roost":"9.0"}}` + "\n", "", "standard input: line 1: ", 65},
+		{"roost sim run -", `{"roost_cell_checkpoint":{"version":2,"roost":"9.0"}}` + "\n", "", "version 2 of the format is not one that this Roost knows, which is 1; Roost 9.0 wrote it", 65},
 		{"roost sim run mix.hcl --until soon", "", "", "--until soon: that is no length of time", 64},
 		{"roost sim run nowhere", "", "", "nowhere: no such file or directory", 66},
 	} {
 		a, stdout, stderr := testApp(t, t.TempDir())
 		if err := os.WriteFile(filepath.Join(a.dir, "mix.hcl"), []byte(smallMix), 0o600); err != nil {
 			t.Fatal(err)
+		}
+		cell := smallCell(t)
+		for name, text := range map[string][]byte{"c.cell": cell, "cut.cell": cell[:len(cell)-30]} {
+			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		a.stdin = strings.NewReader(test.stdin)
 		code := a.Run(t.Context(), strings.Fields(test.line))

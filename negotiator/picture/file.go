@@ -143,14 +143,22 @@ func Write(w io.Writer, c *Checkpoint) error {
 
 // Read reads a checkpoint. The error says what is wrong with one that is damaged, cut off, of a newer version, or none at all: of kind roost.Invalid.
 func Read(r io.Reader) (*Checkpoint, error) {
-	c := &Checkpoint{Holds: map[share.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
-	c.Pending, c.Granted = map[string][]match.Promise{}, map[share.Submitter]roost.Resources{}
-	c.Licences, c.Promised = map[string]int{}, map[string]int{}
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, errForeign
 	}
-	in := reader{text: bufio.NewReaderSize(z, 1<<20)}
+	return ReadText(z)
+}
+
+// Begins reports whether a text that was unpacked begins as a checkpoint does.
+func Begins(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"roost_cell_checkpoint":`)) }
+
+// ReadText is Read of what was unpacked.
+func ReadText(r io.Reader) (*Checkpoint, error) {
+	c := &Checkpoint{Holds: map[share.Submitter]roost.Resources{}, Schedds: map[string]bool{}}
+	c.Pending, c.Granted = map[string][]match.Promise{}, map[share.Submitter]roost.Resources{}
+	c.Licences, c.Promised = map[string]int{}, map[string]int{}
+	in := reader{text: bufio.NewReaderSize(r, 1<<20)}
 	if err := in.lines(c); err != nil {
 		return nil, err
 	}

@@ -95,6 +95,36 @@ func NewPlay(of *picture.Checkpoint, lengths Lengths) (*Play, error) {
 	return p, nil
 }
 
+// Task is one that runs.
+type Task struct {
+	Machine string
+	Claim   *match.Claim
+	Ask     *picture.Ask  // of whose request it is; nil: nobody knows
+	Left    time.Duration // for which it runs yet; 0: nobody knows
+}
+
+// Tasks are those that run, in the order of the machines. A claim on which nothing is known to run is none.
+func (p *Play) Tasks() (all []Task) {
+	for _, m := range p.Machines {
+		for i := range m.Claims {
+			c := &m.Claims[i]
+			h := p.of[match.ClaimKey{Machine: m.Name, ID: c.ID}]
+			if h == nil || h.ask == nil && c.JobName() == "" {
+				continue
+			}
+			t := Task{Machine: m.Name, Claim: c, Ask: h.ask}
+			if h.ends > 0 {
+				t.Left = time.Duration(max(h.ends-p.now, 1)) * time.Second
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Length is how long a task of a request runs that has not begun; 0: nobody knows.
+func (p *Play) Length(a *picture.Ask) time.Duration { return time.Duration(p.length(a)) * time.Second }
+
 // Now is the play's clock.
 func (p *Play) Now() time.Time { return time.Unix(p.now, 0) }
 

@@ -1,4 +1,5 @@
-// Package workload makes a simulated pool (package pool) of what people have: a mix of jobs that they have written down, or a log of jobs that others have run.
+// Package workload makes a simulated pool (package pool) of what people have: a checkpoint of a live cell, a mix of jobs that they have written down, or a log of jobs that
+// others have run.
 // It is pure: the same file and the same seed are the same pool.
 package workload
 
