@@ -76,6 +76,8 @@ type Claim struct {
 	failures  int     // of its attempts, in a row
 	gang      *gang   // that it is to be part of, until that starts
 	keepUntil Instant // Idle: a task is on its way to it
+	mark      mark    // Idle
+	turn      uint64  // Idle: which it was to become so
 	vacating  bool    // Busy: a vacate was sent; sent again on a new session
 	keep      bool    // and with a checkpoint
 }

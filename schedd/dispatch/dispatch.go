@@ -62,7 +62,9 @@ type node struct {
 	renewed       Instant
 	heard         uint64  // the number of its last word on this session; 0: the welcome
 	heardAt       Instant // when that was heard
-	emptySince    Instant
+	emptySince    Instant // as the last tick has seen it; 0: it was not empty
+	mark          mark
+	touched       bool // the next tick looks at it
 }
 
 // Dispatcher holds all claims of a schedd.
@@ -80,6 +82,10 @@ type Dispatcher struct {
 	effects  []Effect
 	left     map[RequestID]bool // requests that have lost claims
 	stirred  bool               // a claim has become idle
+
+	due, spare, linger agenda
+	touched            []*node
+	turns              uint64 // of claims that have become idle
 }
 
 // New returns a dispatcher that holds nothing.
@@ -140,6 +146,7 @@ func (d *Dispatcher) Granted(now Instant, g Grant) {
 	}
 	d.asked[g.GrantID], n.asked[g.GrantID] = c, c
 	d.askedFor[g.Request]++
+	d.added(n, c)
 	d.ask(now, n, c)
 }
 
@@ -155,8 +162,10 @@ func (d *Dispatcher) unask(c *Claim) {
 	if d.asked[c.Grant.GrantID] != c {
 		return
 	}
+	n := d.nodes[c.Node]
 	delete(d.asked, c.Grant.GrantID)
-	delete(d.nodes[c.Node].asked, c.Grant.GrantID)
+	delete(n.asked, c.Grant.GrantID)
+	d.removed(n)
 	if d.askedFor[c.Request]--; d.askedFor[c.Request] == 0 {
 		delete(d.askedFor, c.Request)
 	}
@@ -167,7 +176,9 @@ func (d *Dispatcher) node(now Instant, name, address string) *node {
 	n, ok := d.nodes[name]
 	if !ok {
 		n = &node{name: name, address: address, claims: make(map[uint64]*Claim), asked: make(map[GrantID]*Claim), renewed: now}
-		d.nodes[name] = n
+		d.nodes[name], n.mark.node = n, n
+		d.touch(n)
+		d.plan(n)
 		d.emit(Connect{name, address})
 	} else if n.address != address && address != "" {
 		n.address = address
@@ -195,6 +206,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 	}
 	c.ID, c.made, c.leaseSent, c.Placed, c.shown = id, now, now, r.Placed, r.AdSequence // the node counts its lease from when it was asked, which may have taken long
 	n.claims[id] = c
+	d.added(n, c)
 	if r.Waiting {
 		d.waits(c, true, now, r.Wait)
 	}
@@ -220,7 +232,7 @@ func (d *Dispatcher) fill(now Instant, c *Claim) {
 	if !ok {
 		if c.State != Idle {
 			d.enter(now, c, Idle)
-			d.idle[c.Request] = append(d.idle[c.Request], c)
+			d.idles(c)
 		}
 		return
 	}
@@ -249,6 +261,7 @@ func (d *Dispatcher) dropIdle(c *Claim) {
 	if c.State != Idle {
 		return
 	}
+	c.mark.drop()
 	list := slices.DeleteFunc(d.idle[c.Request], func(o *Claim) bool { return o == c })
 	if len(list) == 0 {
 		delete(d.idle, c.Request)
@@ -269,6 +282,7 @@ func (d *Dispatcher) forget(c *Claim) {
 	d.waits(c, false, 0, 0)
 	n := d.nodes[c.Node]
 	delete(n.claims, c.ID)
+	d.removed(n)
 	d.left[c.Request] = true
 	d.unask(c)
 	if d.busy[c.Attempt.Task] == c {
@@ -339,6 +353,7 @@ func (d *Dispatcher) Check() {
 	if !maps.Equal(asked, d.askedFor) {
 		panic(fmt.Sprintf("dispatch: claims asked for by request: %v, and counted %v", asked, d.askedFor))
 	}
+	d.checkAgenda()
 }
 
 // Each calls f with every claim, the asked ones included, in no order.

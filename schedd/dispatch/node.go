@@ -33,6 +33,7 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 		}
 		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
 		n.away = now
+		d.added(n, c)
 	}
 }
 
@@ -125,6 +126,7 @@ func (d *Dispatcher) Disconnected(now Instant, nodeName string) {
 		return
 	}
 	n.connected, n.away = false, now
+	d.plan(n)
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; c.State == Idle {
 			d.forget(c)
@@ -134,21 +136,18 @@ func (d *Dispatcher) Disconnected(now Instant, nodeName string) {
 
 // Tick does what time asks for.
 func (d *Dispatcher) Tick(now Instant) {
-	for _, r := range slices.Sorted(maps.Keys(d.idle)) {
-		for _, c := range slices.Clone(d.idle[r]) {
-			if now-c.since >= d.opt.Linger && now >= c.keepUntil {
-				d.release(c)
-			}
-		}
+	for _, c := range d.lingered(now) {
+		d.release(c)
 	}
 	d.tickGangs(now)
-	for _, name := range slices.Sorted(maps.Keys(d.nodes)) {
-		n := d.nodes[name]
+	for _, n := range d.dueNodes(now) {
 		d.lapse(now, n)
 		if n.connected && now-n.renewed >= d.renewEvery(n) {
 			d.renew(now, n)
 		}
-		d.leave(now, n)
+		if d.leave(now, n); d.nodes[n.name] == n {
+			d.plan(n)
+		}
 	}
 }
 
@@ -180,7 +179,7 @@ func (d *Dispatcher) leave(now Instant, n *node) {
 		n.emptySince = now
 	}
 	if now-n.emptySince >= d.opt.RenewEvery {
-		delete(d.nodes, n.name)
+		d.drop(n)
 		d.emit(Disconnect{n.name})
 	}
 }
@@ -196,11 +195,12 @@ func (d *Dispatcher) renewEvery(n *node) Instant {
 
 func (d *Dispatcher) renew(now Instant, n *node) {
 	n.renewed = now
-	if len(n.claims) == 0 {
-		return
-	}
 	for _, c := range n.claims {
 		c.leaseSent = now
+	}
+	d.plan(n)
+	if len(n.claims) == 0 {
+		return
 	}
 	d.emit(Renew{n.name, n.heard, now - n.heardAt})
 }
@@ -219,28 +219,17 @@ func (d *Dispatcher) NextTick(now Instant) (at Instant, ok bool) {
 			at, ok = t, true
 		}
 	}
-	for _, list := range d.idle {
-		for _, c := range list {
-			consider(max(c.since+d.opt.Linger, c.keepUntil))
-		}
+	if len(d.linger) > 0 {
+		consider(d.linger[0].at)
 	}
 	for _, of := range d.gangs {
 		consider(of.due(d.opt))
 	}
-	for _, n := range d.nodes {
-		for _, c := range n.asked {
-			consider(c.since + d.opt.AskTimeout)
-		}
-		switch {
-		case len(n.claims)+len(n.asked) == 0:
-			consider(max(n.emptySince, now) + d.opt.RenewEvery)
-		case n.connected:
-			consider(n.renewed + d.renewEvery(n))
-		default:
-			for _, c := range n.claims {
-				consider(c.lapses(d.opt.KillGrace))
-			}
-		}
+	if m := d.next(&d.due); m != nil {
+		consider(m.at)
+	}
+	if len(d.spare) > 0 { // their sessions need not end to the second
+		consider(now + d.opt.RenewEvery)
 	}
 	return at, ok
 }

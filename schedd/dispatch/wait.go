@@ -113,5 +113,6 @@ func (d *Dispatcher) move(now Instant, to *Claim) {
 		return
 	}
 	from.leaving, to.keepUntil = true, now+d.opt.AskTimeout
+	d.linger.put(&to.mark, d.lingers(to))
 	d.Vacate(from.Attempt, VacateOrder{Fast: true, Reason: "it waited on " + from.Node + ", and " + to.Node + " can start it at once"})
 }
