@@ -266,10 +266,10 @@ func (s *Schedd) reportUsage() {
 		return
 	}
 	held := make(map[submitter]roost.Resources)
-	s.dispatch.Each(func(c *dispatch.Claim) {
-		if r, ok := s.queue.Request(queue.RequestID(c.Request)); ok && c.State != dispatch.Asked {
+	s.dispatch.Totals(func(id dispatch.RequestID, t dispatch.Total) {
+		if r, ok := s.queue.Request(queue.RequestID(id)); ok {
 			who := submitter{r.Owner, r.Group}
-			held[who] = held[who].Add(c.Resources)
+			held[who] = held[who].Add(t.Resources)
 		}
 	})
 	for who := range n.usage {

@@ -155,7 +155,8 @@ func (w *twins) some(of ...State) *Claim {
 
 func (w *twins) grant() {
 	w.grants++
-	g := Grant{GrantID: GrantID{1, w.grants}, Request: RequestID(w.rng.IntN(4)), Node: fmt.Sprintf("n%d", w.rng.IntN(6)), Address: "x"}
+	g := Grant{GrantID: GrantID{1, w.grants}, Request: RequestID(w.rng.IntN(4)), Node: fmt.Sprintf("n%d", w.rng.IntN(6)), Address: "x",
+		Resources: roost.Resources{CPU: roost.MilliCPU(1000 * w.grants)}}
 	g.MayWait = w.rng.IntN(3) == 0
 	if g.Request != 2 {
 		w.each(func(d *Dispatcher, _ *shelf) { d.Granted(w.now, g) })

@@ -81,7 +81,8 @@ type Dispatcher struct {
 	kept     map[string][]Kept       // by node
 	effects  []Effect
 	left     map[RequestID]bool // requests that have lost claims
-	stirred  bool               // a claim has become idle
+	totals   map[RequestID]Total
+	stirred  bool // a claim has become idle
 
 	due, spare, linger agenda
 	touched            []*node
@@ -93,7 +94,7 @@ func New(work Work, opt Options) *Dispatcher {
 	return &Dispatcher{
 		work: work, opt: opt, nodes: make(map[string]*node), asked: make(map[GrantID]*Claim), askedFor: make(map[RequestID]int),
 		idle: make(map[RequestID][]*Claim), waiting: make(map[RequestID][]*Claim), busy: make(map[roost.TaskID]*Claim), gangs: make(map[GrantID]*gang),
-		left: make(map[RequestID]bool),
+		left: make(map[RequestID]bool), totals: make(map[RequestID]Total),
 	}
 }
 
@@ -205,8 +206,7 @@ func (d *Dispatcher) ClaimAnswered(now Instant, nodeName string, r Reply) {
 		return
 	}
 	c.ID, c.made, c.leaseSent, c.Placed, c.shown = id, now, now, r.Placed, r.AdSequence // the node counts its lease from when it was asked, which may have taken long
-	n.claims[id] = c
-	d.added(n, c)
+	d.hold(n, c)
 	if r.Waiting {
 		d.waits(c, true, now, r.Wait)
 	}
@@ -281,8 +281,7 @@ func (d *Dispatcher) forget(c *Claim) {
 	d.dropIdle(c)
 	d.waits(c, false, 0, 0)
 	n := d.nodes[c.Node]
-	delete(n.claims, c.ID)
-	d.removed(n)
+	d.unhold(n, c.ID)
 	d.left[c.Request] = true
 	d.unask(c)
 	if d.busy[c.Attempt.Task] == c {
@@ -310,16 +309,6 @@ func (d *Dispatcher) Held(r RequestID) (free int) {
 		return n
 	}
 	return len(d.idle[r]) + d.askedFor[r]
-}
-
-// Claims counts the claims that a request holds.
-func (d *Dispatcher) Claims(r RequestID) (n int) {
-	d.Each(func(c *Claim) {
-		if c.Request == r && c.State != Asked {
-			n++
-		}
-	})
-	return n
 }
 
 // Check panics when the books contradict each other.
@@ -354,6 +343,7 @@ func (d *Dispatcher) Check() {
 		panic(fmt.Sprintf("dispatch: claims asked for by request: %v, and counted %v", asked, d.askedFor))
 	}
 	d.checkAgenda()
+	d.checkTotals()
 }
 
 // Each calls f with every claim, the asked ones included, in no order.

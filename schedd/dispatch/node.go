@@ -31,9 +31,9 @@ func (d *Dispatcher) Adopt(now Instant, live []Live) {
 		if plant.Is(plant.LostLease) {
 			c.leaseSent -= c.Lease
 		}
-		n.claims[c.ID], d.busy[l.Attempt.Task] = c, c
+		d.busy[l.Attempt.Task] = c
 		n.away = now
-		d.added(n, c)
+		d.hold(n, c)
 	}
 }
 
