@@ -25,6 +25,7 @@ type batch struct {
 
 // send is a message for the session that was present when it was decided.
 type send struct {
+	node    string
 	to      *session
 	message *wire.ToStartd
 }

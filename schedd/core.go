@@ -3,6 +3,7 @@ package schedd
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -262,6 +263,16 @@ func (b *Batch) Events() []queue.Event { return b.of.events }
 // Checkpoint is what is to be written with the events, if the log is to begin anew; nil if it is not.
 func (b *Batch) Checkpoint() *journal.Checkpoint { return b.of.checkpoint }
 
+// Nodes are those to whom something is said that rests on a batch, in order.
+func (b *Batch) Nodes() []string {
+	var all []string
+	for _, m := range b.of.sends {
+		all = append(all, m.node)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Batch returns what is to be committed now, nil if nothing is or it can wait for company: then until when, and false if there is nothing at all. As long as a
 // batch is being written no other is to be taken.
 func (c *Core) Batch(now time.Time) (b *Batch, by time.Time, waits bool) {
@@ -277,7 +288,7 @@ func (c *Core) Batch(now time.Time) (b *Batch, by time.Time, waits bool) {
 }
 
 // Committed is called when a batch is on disk, and says how large the log is since its last checkpoint, in bytes. What rests on the batch is in the sessions
-// then.
+// with its Nodes then.
 func (c *Core) Committed(b *Batch, size int) {
 	c.s.logSize.Store(int64(size))
 	for _, m := range b.of.sends {

@@ -17,6 +17,7 @@ type byHand struct {
 	at        Moment
 	connected []string
 	buried    []*Burial
+	said      []string // the nodes that the last batch had words for
 }
 
 func (h *byHand) Connect(node, _ string)                        { h.connected = append(h.connected, node) }
@@ -40,6 +41,7 @@ func (h *byHand) write() (what []queue.What) {
 		what = append(what, e.What)
 	}
 	h.core.Committed(b, 0)
+	h.said = b.Nodes()
 	return what
 }
 
@@ -59,8 +61,8 @@ func TestCore(t *testing.T) {
 	if len(ids) > 0 {
 		t.Fatal("the id was told before it was on disk")
 	}
-	if h.write(); len(ids) != 1 || ids[0].Seq != 1 {
-		t.Fatalf("the ids are %v", ids)
+	if h.write(); len(ids) != 1 || ids[0].Seq != 1 || len(h.said) > 0 {
+		t.Fatalf("the ids are %v, and something is said to %v", ids, h.said)
 	}
 	talk := h.core.Joined(h.at, 7, "head", "head:1")
 	h.core.Turn(h.at)
@@ -79,8 +81,8 @@ func TestCore(t *testing.T) {
 	}
 	v := h.core.Opened(h.at, "n1", &wire.SessionWelcome{Node: "n1", FileSystemDomain: "domain"})
 	h.write()
-	if m := v.Take(); len(m) != 1 || m[0].GetClaim().GetGrant() != 1 {
-		t.Fatalf("the node was told %v", m)
+	if m := v.Take(); len(m) != 1 || m[0].GetClaim().GetGrant() != 1 || len(h.said) != 1 || h.said[0] != "n1" {
+		t.Fatalf("the node was told %v, and %v of it", m, h.said)
 	}
 	h.core.Heard(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7, Claim: 5, AdSequence: 1}}})
 	h.core.Turn(h.at)

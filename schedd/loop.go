@@ -225,7 +225,7 @@ func (s *Schedd) sayLazily(node string, m *wire.ToStartd) bool {
 	if p == nil || p.session == nil {
 		return false
 	}
-	s.pending.sends = append(s.pending.sends, send{p.session, m})
+	s.pending.sends = append(s.pending.sends, send{node, p.session, m})
 	return true
 }
 

@@ -205,9 +205,9 @@ func (s *scheddNode) disk(uint64) {
 	}
 	life := s.life
 	s.core.Committed(b, s.files.size)
-	for _, name := range slices.Sorted(maps.Keys(s.peers)) {
+	for _, name := range b.Nodes() {
 		x := s.peers[name]
-		if x.session == nil {
+		if x == nil || x.session == nil {
 			continue
 		}
 		for _, m := range x.session.Take() {
