@@ -62,6 +62,9 @@ func (a *Ad) Insert(name string, e Expr) {
 		return
 	}
 	a.own()
+	if a.labels == nil { // to begin with one, and go on to two, four and eight, costs more than the little that it saves
+		a.labels, a.exprs = make([]label, 0, few), make([]Expr, 0, few)
+	}
 	a.labels, a.exprs = append(a.labels, label{h, name}), append(a.exprs, e)
 	a.hides = a.hides || scopeOf(name) != scopeNone
 	if len(a.labels) > few {
