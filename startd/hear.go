@@ -33,7 +33,7 @@ func (l *loop) hear(s *session, message *wire.ToStartd) {
 		}
 	case *wire.ToStartd_Vacate:
 		v := m.Vacate
-		l.core.VacateAsked(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), vacateCause(v.GetCause()), v.GetFast(), v.GetReason())
+		l.core.VacateAsked(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), slot.AskedCause(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Checkpoint:
 		l.forRunning(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any { return save{id, asked} })
 	case *wire.ToStartd_Freeze:
@@ -76,21 +76,6 @@ func (l *loop) forRunning(s *session, ref *wire.AttemptRef, order func(roost.Att
 	if c, ok := l.core.Find(attemptID(s.schedd, ref)); ok && c.Schedd == s.schedd {
 		l.order(c, order(c.Attempt))
 	}
-}
-
-// vacateCause is the cause that a schedd may give; whatever else it says, the attempt ends by its will.
-func vacateCause(c wire.Cause) slot.Cause {
-	switch c {
-	case wire.Cause_CAUSE_VACATED:
-		return slot.Vacated
-	case wire.Cause_CAUSE_PREEMPTED:
-		return slot.Preempted
-	case wire.Cause_CAUSE_MACHINE:
-		return slot.Machine
-	case wire.Cause_CAUSE_CPU_TIME:
-		return slot.Overspent
-	}
-	return slot.Removed
 }
 
 // claim finds out what the books cannot know of a wish, and has it decided.

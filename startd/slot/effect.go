@@ -15,6 +15,15 @@ const (
 	Overspent Cause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
+// AskedCause is the cause that a schedd gives, by its number on the wire; whatever else it says, the attempt ends by its will.
+func AskedCause(number int32) Cause {
+	switch number {
+	case int32(Vacated), int32(Preempted), int32(Machine), int32(Overspent):
+		return Cause(number)
+	}
+	return Removed
+}
+
 // Effect is something that is to be done now.
 type Effect interface{ effect() }
 

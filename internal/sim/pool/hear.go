@@ -98,7 +98,7 @@ func (m *machineNode) hear(session uint64, schedd string, message *wire.ToStartd
 		}
 	case *wire.ToStartd_Vacate:
 		v := x.Vacate
-		m.core.VacateAsked(session, schedd, attemptID(schedd, v.GetAttempt()), vacateCause(v.GetCause()), v.GetFast(), v.GetReason())
+		m.core.VacateAsked(session, schedd, attemptID(schedd, v.GetAttempt()), slot.AskedCause(int32(v.GetCause())), v.GetFast(), v.GetReason())
 	case *wire.ToStartd_Limit:
 		a := attemptID(schedd, x.Limit.GetAttempt())
 		m.core.Limited(a, max(time.Duration(x.Limit.GetWalltimeNs()), 0))
@@ -119,21 +119,6 @@ func (m *machineNode) hear(session uint64, schedd string, message *wire.ToStartd
 			m.tell(schedd, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
 		}
 	}
-}
-
-// vacateCause is the cause that a schedd may give.
-func vacateCause(c wire.Cause) slot.Cause {
-	switch c {
-	case wire.Cause_CAUSE_VACATED:
-		return slot.Vacated
-	case wire.Cause_CAUSE_PREEMPTED:
-		return slot.Preempted
-	case wire.Cause_CAUSE_MACHINE:
-		return slot.Machine
-	case wire.Cause_CAUSE_CPU_TIME:
-		return slot.Overspent
-	}
-	return slot.Removed
 }
 
 // claim has a wish for one decided.
