@@ -163,3 +163,11 @@ func TestString(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestSeed holds a seed to stand for the same numbers as ever: people keep seeds of what they have found.
+func TestSeed(t *testing.T) {
+	r := NewRand(1234567)
+	if a, b := r.Uint64(), r.Split().Uint64(); a != 6457827717110365317 || b != 952087129823636507 {
+		t.Errorf("got %d and %d", a, b)
+	}
+}

@@ -3,26 +3,21 @@ package fault
 import (
 	"math/bits"
 	"time"
+
+	"github.com/roost-batch/roost/internal/sim/kernel"
 )
 
-// Rand is a source of numbers that is the same for the same seed on every machine and with every version of Go: SplitMix64 (Steele, Lea, Flood, "Fast
-// Splittable Pseudorandom Number Generators", OOPSLA 2014).
-type Rand struct{ state uint64 }
+// Rand draws what is in a schedule of faults. It is the same for the same seed on every machine and with every version of Go.
+type Rand struct{ numbers kernel.Rand }
 
 // NewRand returns the source of a seed.
-func NewRand(seed uint64) *Rand { return &Rand{seed} }
+func NewRand(seed uint64) *Rand { return &Rand{kernel.Rand(seed)} }
 
 // Uint64 is the next number.
-func (r *Rand) Uint64() uint64 {
-	r.state += 0x9e3779b97f4a7c15
-	z := r.state
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return z ^ z>>31
-}
+func (r *Rand) Uint64() uint64 { return r.numbers.Uint64() }
 
 // Split returns a source of its own, so that what is drawn from it does not move what is drawn here later.
-func (r *Rand) Split() *Rand { return &Rand{r.Uint64()} }
+func (r *Rand) Split() *Rand { return NewRand(r.Uint64()) }
 
 // Intn is a number of [0, n), each as likely as the others; 0 where n is not positive.
 func (r *Rand) Intn(n int) int {

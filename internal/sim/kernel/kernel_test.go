@@ -88,3 +88,13 @@ func BenchmarkEvents(b *testing.B) {
 		k.Plan(e)
 	}
 }
+
+// TestRand holds the numbers of a seed to be those that SplitMix64 is known to give: they stand for runs that people have seen.
+func TestRand(t *testing.T) {
+	r := Rand(1234567)
+	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
+		if got := r.Uint64(); got != want {
+			t.Errorf("number %d: got %d, want %d", i, got, want)
+		}
+	}
+}
