@@ -103,6 +103,9 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	if wish.About, err = about(r, wish.Ad); err != nil {
 		wish.Account = err
 	}
+	if wish.Account == nil {
+		wish.Account = room(l.m.claimsDir())
+	}
 	if l.lent != nil && wish.Account == nil {
 		wish.Account = l.lent.Accepts(wish.Ad)
 	}

@@ -1,0 +1,45 @@
+package startd
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestFullDisk: a machine whose disk is full gives no claims, says why, and gives them again when there is room.
+func TestFullDisk(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a small disk")
+	}
+	var filler string
+	p := newPlaceWith(t, func(p *place) {
+		dir := p.node.Startds[0].Dir
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mount("small", dir, "tmpfs", 0, "size=4m,mode=711"); err != nil {
+			t.Skipf("this machine mounts nothing: %v", err)
+		}
+		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+		filler = filepath.Join(dir, "filler")
+	})
+	s := p.connect("host1", 1)
+	if err := os.WriteFile(filler, make([]byte, 10<<20), 0o600); err == nil {
+		t.Fatal("the small disk is not small")
+	}
+	if reply := s.ask(nil); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), "the disk of this machine is full") {
+		t.Errorf("with a full disk: %v", reply)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	reply := s.ask(nil)
+	if reply.GetClaim() == 0 {
+		t.Fatalf("with room: %v", reply)
+	}
+	if got := describe(s.run(reply.GetClaim(), s.shell("echo alive"))); !strings.Contains(got, `"alive\n"`) {
+		t.Errorf("with room: got %s", got)
+	}
+}
