@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
@@ -12,6 +13,10 @@ import (
 
 // maxMachineFailures is after how many attempts in a row that a machine spoiled a task is held instead of tried again.
 const maxMachineFailures = 5
+
+// oneTrouble is for how long after a failure others are taken to have the same cause, and do not count: a machine whose disk is full spoils five attempts in a
+// tenth of a second, and the sixth goes well on another.
+const oneTrouble = 10 * time.Second
 
 // maxRuns is after how many attempts a task is held that has them counted (OpenPBS, qsub -W run_count).
 const maxRuns = 20
@@ -326,6 +331,11 @@ func (q *Queue) complete(j *job, i int, failed bool) {
 
 // spoiled is for an attempt that a machine spoiled.
 func (q *Queue) spoiled(j *job, i int, r *record, why string) {
+	if r.machine > 0 && time.Duration(r.ended-r.spoiled) < oneTrouble && r.ended >= r.spoiled {
+		q.again(j, i, r)
+		return
+	}
+	r.spoiled = r.ended
 	if r.machine++; r.machine >= maxMachineFailures && !r.held {
 		r.held, r.hold, r.machine = true, fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
 	}

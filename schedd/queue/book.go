@@ -16,8 +16,9 @@ type record struct {
 	assigned int64
 	started  int64
 	ended    int64
-	own      int // attempts that failed by the job's own doing
-	machine  int // attempts in a row that failed by a machine's
+	own      int   // attempts that failed by the job's own doing
+	machine  int   // attempts in a row that failed by a machine's
+	spoiled  int64 // when such a one last counted
 	live     bool
 	hold     string // why it is held, or will be when its attempt has ended
 	held     bool   // desired: held

@@ -228,6 +228,8 @@ func (r *record) decodeWishes(f field) error {
 		r.both = f.value != 0
 	case 24:
 		r.requeued = f.value != 0
+	case 25:
+		r.spoiled = int64(f.value)
 	case 20:
 		r.saves = &saves{}
 		return r.saves.decode(f.bytes)

@@ -160,6 +160,7 @@ func (r *record) append(b []byte) []byte {
 	b = text(b, 22, r.owner)
 	b = truth(b, 23, r.both)
 	b = truth(b, 24, r.requeued)
+	b = number(b, 25, uint64(r.spoiled))
 	return b
 }
 
