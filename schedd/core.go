@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -74,13 +75,17 @@ type Session struct {
 type Talk struct{ out *outbox[*wire.FromSchedd] }
 
 // NewCore returns a schedd that has read q from its log. Starts counts its starts, so that the sessions of this one are numbered above those of all before.
-// past is the highest number of a job in the history, and started is when this start was.
-func NewCore(name, domain string, lease time.Duration, q *queue.Queue, starts, past uint64, started time.Time, beyond Beyond) *Core {
+// past is the highest number of a job in the history, and started is when this start was. Leases are renewed after renew at the latest; 0: after the usual time.
+func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64, started time.Time, beyond Beyond) *Core {
 	node := &config.Node{Name: name, FileSystemDomain: domain, Schedd: &config.Schedd{Socket: name, JobLease: lease}}
 	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
 	s.life, s.queue, s.lastPastSeq, s.notifier, s.users = context.Background(), q, past, new(notify.Notifier), newUserAgents()
 	s.sessions.Store(starts << incarnationBits)
-	s.dispatch = dispatch.New(work{s}, dispatch.DefaultOptions())
+	opt := dispatch.DefaultOptions()
+	if renew > 0 {
+		opt.RenewEvery = renew
+	}
+	s.dispatch = dispatch.New(work{s}, opt)
 	c := &Core{s: s, beyond: beyond}
 	s.outside = driven{c}
 	return c
@@ -248,8 +253,10 @@ func (c *Core) Tick(m Moment) {
 	c.wait(m)
 }
 
-// Wait is how long after m Tick is due if nothing happens before.
-func (c *Core) Wait(m Moment) time.Duration { return c.s.untilTick(moment{m.Now, m.Boot}) }
+// Wait is how long after m Tick is due if nothing happens before, and no longer than so long; 0: than a daemon sleeps, which is a second.
+func (c *Core) Wait(m Moment, most time.Duration) time.Duration {
+	return c.s.untilTick(moment{m.Now, m.Boot}, cmp.Or(most, tickSeldom))
+}
 
 // Stirred reports, once, whether a claim has become idle: then the time of the next tick has to be asked for anew.
 func (c *Core) Stirred() bool { return c.s.dispatch.Stirred() }

@@ -48,7 +48,7 @@ func (h *byHand) write() (what []queue.What) {
 // TestCore turns a schedd by hand, from a submission until the job is in the history: what is decided leaves when it is on disk.
 func TestCore(t *testing.T) {
 	h := &byHand{T: t, at: Moment{time.Unix(1_000_000, 0), time.Hour}}
-	h.core = NewCore("s", "domain", 40*time.Minute, queue.New("s"), 1, 0, h.at.Now, h)
+	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 	h.core.Resume(h.at)
 	ad := classad.New()
 	ad.SetString(roost.AttrCmd, "/bin/true")

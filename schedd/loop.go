@@ -53,7 +53,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch, committed <-ch
 				lazy.Reset(lazyFor)
 			}
 			if s.dispatch.Stirred() {
-				if wait := s.untilTick(thisMoment()); time.Until(wake) > wait {
+				if wait := s.untilTick(thisMoment(), tickSeldom); time.Until(wake) > wait {
 					wake = time.Now().Add(wait)
 					timer.Reset(wait)
 				}
@@ -65,7 +65,7 @@ func (s *Schedd) loop(ctx context.Context, batches chan<- *batch, committed <-ch
 		case <-timer.C:
 			s.at = thisMoment()
 			s.tick()
-			wait := s.untilTick(thisMoment())
+			wait := s.untilTick(thisMoment(), tickSeldom)
 			wake = time.Now().Add(wait)
 			timer.Reset(wait)
 		}
@@ -253,9 +253,8 @@ const (
 	tickSeldom = time.Second
 )
 
-// untilTick is how long the loop may sleep when nothing happens.
-func (s *Schedd) untilTick(from moment) time.Duration {
-	wait := tickSeldom
+// untilTick is how long the loop may sleep when nothing happens, and no longer than wait.
+func (s *Schedd) untilTick(from moment, wait time.Duration) time.Duration {
 	if at, ok := s.dispatch.NextTick(from.boot); ok {
 		wait = min(wait, at-from.boot)
 	}

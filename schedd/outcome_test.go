@@ -14,7 +14,7 @@ import (
 func TestAbsolve(t *testing.T) {
 	for _, removed := range []bool{false, true} {
 		h := &byHand{T: t, at: Moment{time.Unix(1_000_000, 0), time.Hour}}
-		h.core = NewCore("s", "domain", 40*time.Minute, queue.New("s"), 1, 0, h.at.Now, h)
+		h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
 		h.core.Resume(h.at)
 		ad := classad.New()
 		ad.SetString(roost.AttrCmd, "/bin/false")

@@ -39,6 +39,16 @@ func (c *Core) ClaimsNews(now Instant, saved func(*Claim) Saved) bool {
 	return false
 }
 
+// Untold reports whether ClaimsNews will have something to say in time, if nothing else happens.
+func (c *Core) Untold() bool {
+	for _, claim := range c.claims {
+		if claim.live() && claim.Running && claim.shown != claim.Attempt {
+			return true
+		}
+	}
+	return false
+}
+
 // worth reports whether the claim's task has run for long enough to be told of.
 func (c *Claim) worth(now Instant) bool { return c.live() && c.Running && now-c.Began >= showAfter }
 

@@ -24,7 +24,7 @@ type Config struct {
 	Ledger []byte    // what the negotiators' log amounts to then, as a ledger.Ledger is saved; nil: nothing
 
 	Times  Times
-	Quiet  bool // no beats, and ads are neither renewed nor restated: for long runs without faults
+	Quiet  bool // no beats, ads are neither renewed nor restated, leases hardly ever, and who has seen that nothing has changed looks less often: for long runs without faults
 	Checks bool // the cores check themselves after each event
 
 	// Observe is told what somebody sees who looks into all nodes at once; nil: nobody looks.
@@ -84,6 +84,7 @@ type Times struct {
 	Cycle                time.Duration // of a negotiator
 	Restart              time.Duration // after which a master starts a daemon again that has ended by itself
 	Lease                time.Duration // of a schedd's running tasks
+	Renew                time.Duration // the longest time between two renewals of it; 0: as schedds have it
 }
 
 // DefaultTimes are those of machines in one room.

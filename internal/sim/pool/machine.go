@@ -168,7 +168,7 @@ func (m *machineNode) act() {
 	if next != math.MaxInt64 {
 		m.alarm(&m.wake, next+m.bootedAt)
 	}
-	if !m.p.cfg.Quiet || m.core.Len() > 0 {
+	if !m.p.cfg.Quiet || m.core.Running() != m.running || m.core.Untold() {
 		m.alarm(&m.minor, m.p.k.Now()+minorEvery)
 	}
 }

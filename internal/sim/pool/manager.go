@@ -43,6 +43,7 @@ type managerNode struct {
 	beat     alarm
 	due      alarm
 	busy     time.Duration // a cycle is under way until then
+	looked   time.Duration // when it was told to look by itself last
 }
 
 type leadership struct {
@@ -198,8 +199,13 @@ func (m *managerNode) alarmed(a *alarm) {
 		m.consensus()
 		return
 	case &m.period:
-		m.core.Periodic(m.now())
+		if m.idle() {
+			m.alarm(&m.period, m.p.k.Now()+time.Minute)
+			return
+		}
 		m.alarm(&m.period, m.p.k.Now()+negotiator.Period)
+		m.looked = m.p.k.Now()
+		m.core.Periodic(m.now())
 	case &m.beat:
 		m.tellLeader(true)
 		return
@@ -215,6 +221,9 @@ func (m *managerNode) turn() {
 	if m.p.k.Now() < m.busy {
 		m.alarm(&m.due, m.busy)
 		return
+	}
+	if !m.idle() {
+		m.alarm(&m.period, m.p.k.Now()+negotiator.Period)
 	}
 	if m.core.Turn(m.now()) {
 		m.busy = m.p.k.Now() + m.p.cfg.Times.Cycle
@@ -233,6 +242,12 @@ func (m *managerNode) turn() {
 	if at, ok := m.core.Wake(); ok {
 		m.alarm(&m.due, m.truth(at))
 	}
+}
+
+// idle reports whether a negotiator in a quiet pool need not look again by itself: nothing has begun or ended since it did. As long as something waits it does so each
+// minute all the same, since time alone may change what it may do.
+func (m *managerNode) idle() bool {
+	return m.p.cfg.Quiet && m.looked > m.p.moved && (m.p.State().Waiting == 0 || m.p.k.Now()-m.looked < time.Minute)
 }
 
 // point is passed only by a manager that grants something.

@@ -59,7 +59,9 @@ func New(cfg Config) (*Pool, error) {
 		return nil, fmt.Errorf("%w: a pool of %d central managers, %d schedds and %d machines", roost.Invalid, cfg.Managers, cfg.Schedds, len(cfg.Machines))
 	}
 	if cfg.Times == (Times{}) {
-		cfg.Times = DefaultTimes()
+		if cfg.Times = DefaultTimes(); cfg.Quiet {
+			cfg.Times.Lease, cfg.Times.Renew = 40*24*time.Hour, 10*24*time.Hour
+		}
 	}
 	if cfg.Began.IsZero() {
 		cfg.Began = time.Unix(epoch, 0)

@@ -122,6 +122,33 @@ func TestBlows(t *testing.T) {
 	}
 }
 
+// TestQuiet: a quiet pool comes to the same as one that is not, and to months in which little happens in few events.
+func TestQuiet(t *testing.T) {
+	c := small(3, 30)
+	for i := range c.Jobs {
+		c.Jobs[i].Again, c.Jobs[i].Spec.Count = 0, 1
+	}
+	c.Jobs[0].Run, c.Jobs[29].At = []time.Duration{time.Hour}, 30*time.Minute
+	play(t, c, 24*time.Hour)
+	loud, err := New(c)
+	if err != nil || !loud.Finish(24*time.Hour) {
+		t.Fatal(err)
+	}
+	c.Quiet = true
+	quiet := play(t, c, 24*time.Hour)
+	for i, a := range loud.Outcomes() {
+		b := quiet.Outcomes()[i]
+		if d := a.First - b.First; d < -2*time.Second || d > 2*time.Second || a.Attempts != b.Attempts {
+			t.Errorf("job %d begins at %v, and at %v in a quiet pool", i, a.First, b.First)
+		}
+	}
+	c.Jobs = []Job{{Spec: c.Jobs[0].Spec, Run: []time.Duration{60 * 24 * time.Hour}}, {At: 60 * 24 * time.Hour, Spec: c.Jobs[0].Spec, Run: []time.Duration{time.Minute}}}
+	c.Checks = false
+	if months := play(t, c, 61*24*time.Hour); months.Events() > 60*24*60*5 {
+		t.Errorf("%d events", months.Events())
+	}
+}
+
 // TestBefore: what runs at the beginning goes on where it is, for as long as is left of it, and is not begun again; what waits has waited, and daemons that
 // die in the first minute change nothing of that.
 func TestBefore(t *testing.T) {

@@ -38,6 +38,7 @@ type scheddNode struct {
 	writing *schedd.Batch
 	doomed  bool // and it will not succeed
 	tick    alarm
+	calm    bool // a tick is all that has happened: in a quiet pool the next one may be a minute later
 	lazy    alarm
 }
 
@@ -109,7 +110,7 @@ func (s *scheddNode) start() {
 	s.recovered(q)
 	s.peers, s.talk, s.with, s.writing, s.doomed = map[string]*peer{}, nil, nil, nil, false
 	s.tick, s.lazy, s.again, s.retry, s.unwanted = alarm{}, alarm{}, alarm{}, backoff{}, 0
-	s.core = schedd.NewCore(s.name, domain, s.p.cfg.Times.Lease, q, s.files.starts, past, s.now(), s)
+	s.core = schedd.NewCore(s.name, domain, s.p.cfg.Times.Lease, s.p.cfg.Times.Renew, q, s.files.starts, past, s.now(), s)
 	s.core.Resume(s.moment())
 	for i := range s.leaders {
 		s.leaders[i] = sighting{}
@@ -148,9 +149,15 @@ func (s *scheddNode) turn() {
 	}
 	s.say()
 	s.write()
-	if at := s.p.k.Now() + s.core.Wait(m); s.core.Stirred() || !s.tick.set {
+	most := time.Duration(0)
+	if s.calm {
+		most = time.Minute
+	}
+	now := s.p.k.Now()
+	if at := now + s.core.Wait(m, most); s.core.Stirred() || !s.tick.set || s.tick.at > now+time.Second && !s.calm {
 		s.alarm(&s.tick, at)
 	}
+	s.calm = false
 }
 
 // say sends what is to be said to the leader. It does not wait for the disk.
@@ -257,6 +264,7 @@ func (s *scheddNode) log(events []queue.Event) {
 func (s *scheddNode) alarmed(a *alarm) {
 	switch a {
 	case &s.tick:
+		s.calm = s.p.cfg.Quiet
 		s.core.Tick(s.moment())
 		s.turn()
 	case &s.lazy:
