@@ -31,7 +31,7 @@ func simCommand() *command {
 			"  hrm         plays jobs on 1,050 machines, placed by one scheduler and by six, as the authors of HRM did, and says how long they wait and how much conflicts\n" +
 			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin and Feitelson 2003)\n" +
 			"  faults      breaks small pools in many ways, each seed in another, and holds what happens against what Roost promises; of a promise that breaks it tells the shortest story\n" +
-			"  run FILE    runs a whole pool, of the daemons' own code, with a clock and tasks that are not real: a checkpoint of a cell, from where it plays on, a mix of jobs that you have written down, or a log",
+			"  run FILE    runs a whole pool, of the daemons' own code, with a clock and tasks that are not real: a checkpoint of a cell, from where it plays on, a mix of jobs that you have written down, or a log; run NODES PODS plays a GPU trace",
 		examples: []example{
 			{"roost sim replay KTH-SP2.swf.gz", "EASY backfilling, as the jobs asked"},
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
@@ -47,6 +47,7 @@ func simCommand() *command {
 			{"roost sim faults --seeds 1 --from 4711 --kinds cuts,crashes", "one seed again, with less that happens to it"},
 			{"roost sim run mix.hcl --events", "what happens to the jobs of a mix, a line a change"},
 			{"roost sim run monday.cell --until 12h --step 1h", "how a cell goes on of which there is a checkpoint"},
+			{"roost sim run openb_node_list_gpu_node.csv openb_pod_list_default.csv --machines 300", "the days of a cluster of GPUs, on a quarter of its machines"},
 			{"roost sim run our.swf --machines 64 --step 1d", "a log on 64 machines, and how the pool stands each day"},
 		},
 	}

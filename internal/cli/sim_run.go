@@ -17,7 +17,7 @@ import (
 
 func simRun() (branch, []ucli.Flag) {
 	return branch{
-			name: "run", brief: "run a whole pool", least: 1, most: 1, wants: "a checkpoint of a cell, a mix of jobs, or a log in the Standard Workload Format; - is the standard input", do: runPool,
+			name: "run", brief: "run a whole pool", least: 1, most: 2, wants: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or both lists of the openb trace; - is the standard input", do: runPool,
 		}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "step", Usage: "run: say how the pool stands each `TIME` of its clock"},
 			&ucli.BoolFlag{Name: "events", Usage: "run: print a line for each change"},
@@ -31,7 +31,7 @@ func untilFlag() ucli.Flag {
 }
 
 func machinesFlag() ucli.Flag {
-	return &ucli.IntFlag{Name: "machines", Usage: "faults: at most `N` in a run; run: spread the processors of a log over so many"}
+	return &ucli.IntFlag{Name: "machines", Usage: "faults: at most `N` in a run; run: spread the processors of a log over so many, or take the first so many of a trace"}
 }
 
 // simulated is a pool that is to be run, and what there is to say of it.
@@ -62,7 +62,7 @@ func runPool(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	from, err := c.poolOf(args[0])
+	from, err := c.poolOf(args)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func runPool(c *call, args []string) error {
 	if err != nil {
 		return problem(roost.Invalid, "%s: %v", printable(args[0]), err)
 	}
-	r := &ran{simulated: from, name: filepath.Base(printable(args[0])), pool: p, course: workload.NewCourse(p)}
+	r := &ran{simulated: from, name: filepath.Base(printable(args[len(args)-1])), pool: p, course: workload.NewCourse(p)}
 	r.stuck = r.play(until, step, out)
 	r.took = time.Since(began)
 	if err := out.Flush(); err != nil {

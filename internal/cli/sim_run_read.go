@@ -15,8 +15,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/picture"
 )
 
-// poolOf reads what is to be run: what it is shows at its beginning.
-func (c *call) poolOf(file string) (from simulated, err error) {
+// poolOf reads what is to be run: two files are the lists of the openb trace, and what one is shows at its beginning.
+func (c *call) poolOf(args []string) (from simulated, err error) {
+	file := args[0]
+	if len(args) == 2 {
+		return c.traceOf(args)
+	}
 	var src []byte
 	sized := c.given("machines") || c.given("processors")
 	err = c.unpacked(file, func(_ string, r io.Reader) error {
@@ -25,6 +29,8 @@ func (c *call) poolOf(file string) (from simulated, err error) {
 		switch {
 		case picture.Begins(head):
 			from, err = c.cellOf(buffered)
+		case bytes.HasPrefix(head, []byte("sn,")), bytes.HasPrefix(head, []byte("name,")):
+			err = fmt.Errorf("it is a list of the openb trace, of which both are wanted: roost sim run NODES PODS")
 		case isLog(head):
 			from, err = c.logOf(buffered)
 		default:
@@ -44,6 +50,27 @@ func (c *call) poolOf(file string) (from simulated, err error) {
 		return c.mixOf(file, src)
 	}
 	return from, nil
+}
+
+// traceOf reads the openb trace.
+func (c *call) traceOf(args []string) (from simulated, err error) {
+	if c.given("processors") {
+		return from, usage("%s: it says itself how many processors each node has; --processors is for logs", printable(args[0]))
+	}
+	nodes, pods, err := c.readTrace(args)
+	if err != nil {
+		return from, err
+	}
+	machines := 0
+	if c.given("machines") {
+		if machines = c.count("machines"); machines < 1 {
+			return from, usage("--machines %d: it is 1 or more", machines)
+		}
+	}
+	if from.config, err = workload.FromTrace(nodes, pods, machines, uint64(c.count("seed"))); err != nil {
+		err = problem(roost.Invalid, "%s: %s", printable(args[1]), strings.Replace(err.Error(), roost.Invalid.Error()+": ", "", 1))
+	}
+	return from, err
 }
 
 // cellOf reads a checkpoint.

@@ -16,6 +16,10 @@ job "j" {
 load "j" {}
 `
 
+// timedPods are two pods that came and went.
+const timedPods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
+	"p1,4000,8192,1,500,,LS,Running,1000,1060,1000\np2,4000,8192,1,500,T4,BE,Running,1010,1040,1010\n"
+
 // TestSimRun holds what is said of a pool that was run, what goes into files, and what is refused.
 func TestSimRun(t *testing.T) {
 	for _, test := range []struct {
@@ -47,6 +51,14 @@ func TestSimRun(t *testing.T) {
 		{"roost sim run cut.cell", "", "", "cut.cell: it is cut off after line ", 65},
 		{"roost sim run -", `{"roost_cell_checkpoint":{"version":2,"roost":"9.0"}}` + "\n", "", "standard input: line 1: ", 65},
 		{"roost sim run -", `{"roost_cell_checkpoint":{"version":2,"roost":"9.0"}}` + "\n", "", "version 2 of the format is not one that this Roost knows, which is 1; Roost 9.0 wrote it", 65},
+		{"roost sim run nodes.csv timed.csv", "", "timed.csv: 2 jobs on 3 machines, with 1 schedd and 1 central manager\n\n  tasks         2 have come to their end, 0 run, 0 wait\n", "", 0},
+		{"roost sim run nodes.csv timed.csv --machines 1 --step 10s", "", "timed.csv: 2 jobs on 1 machine", "", 0},
+		{"roost sim run nodes.csv timed.csv --machines 4", "", "", "timed.csv: the list has 3 nodes, and 4 are wanted", 65},
+		{"roost sim run nodes.csv timed.csv --machines 0", "", "", "--machines 0: it is 1 or more", 64},
+		{"roost sim run nodes.csv timed.csv --processors 4", "", "", "--processors is for logs", 64},
+		{"roost sim run nodes.csv pods.csv", "", "", "pods.csv: line 2: of pod p1 is not said when it came and went: creation_time and deletion_time are wanted", 65},
+		{"roost sim run nodes.csv cut.csv", "", "", "cut.csv: line 7: invalid request: it has another number of columns", 65},
+		{"roost sim run pods.csv", "", "", "pods.csv: it is a list of the openb trace, of which both are wanted: roost sim run NODES PODS", 65},
 		{"roost sim run mix.hcl --until soon", "", "", "--until soon: that is no length of time", 64},
 		{"roost sim run nowhere", "", "", "nowhere: no such file or directory", 66},
 	} {
@@ -54,8 +66,9 @@ func TestSimRun(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(a.dir, "mix.hcl"), []byte(smallMix), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		simFiles(t, a.dir)
 		cell := smallCell(t)
-		for name, text := range map[string][]byte{"c.cell": cell, "cut.cell": cell[:len(cell)-30]} {
+		for name, text := range map[string][]byte{"c.cell": cell, "cut.cell": cell[:len(cell)-30], "timed.csv": []byte(timedPods)} {
 			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}

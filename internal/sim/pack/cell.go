@@ -61,8 +61,8 @@ func NewCell(nodes []Node, pods []Pod) (*Cell, error) {
 	return c, nil
 }
 
-// machine is a node as its startd would advertise it.
-func (n *Node) machine() (*match.Machine, error) {
+// Units are a node's: its processors are one, from which all its GPUs borrow.
+func (n *Node) Units() ([]gpu.Unit, error) {
 	topology := gpu.Topology{CPU: n.CPU, Memory: n.Memory}
 	for i := range int(n.CPU+999) / 1000 {
 		topology.Cores = append(topology.Cores, gpu.Core{ID: i, NUMA: -1})
@@ -70,39 +70,52 @@ func (n *Node) machine() (*match.Machine, error) {
 	for i := range n.GPUs {
 		topology.Devices = append(topology.Devices, gpu.Device{UUID: fmt.Sprint("GPU-", i), Model: n.Model, Index: i, Memory: card, NUMA: -1, Health: gpu.Healthy()})
 	}
-	units, err := gpu.Cut(topology, gpu.Layout{})
+	return gpu.Cut(topology, gpu.Layout{})
+}
+
+// machine is a node as its startd would advertise it.
+func (n *Node) machine() (*match.Machine, error) {
+	units, err := n.Units()
 	if err != nil {
 		return nil, err
 	}
 	ad := classad.New()
 	ad.SetString(roost.AttrName, n.Name)
-	ad.SetString(attrModel, n.Model)
+	ad.SetString(AttrModel, n.Model)
 	ad.SetInt(roost.AttrTotalDisk, 1<<20)
 	ad.SetInt(roost.AttrDisk, 1<<20)
 	gpu.NewFree(units, roost.GiB).Describe(ad)
 	return match.NewMachine(n.Name, 1, 1, ad), nil
 }
 
-// attrModel is the attribute of a machine of the trace that tells the model of its GPUs.
-const attrModel = "Model"
+// AttrModel is the attribute of a machine of the trace that tells the model of its GPUs.
+const AttrModel = "Model"
+
+// Asks is what a pod takes, what it requires of a machine ("" for nothing), and its class of service.
+func (p *Pod) Asks() (r roost.Resources, require string, band roost.Band) {
+	r = roost.Resources{CPU: p.CPU, Memory: p.Memory, GPUs: p.GPUs}
+	if p.GPUs > 0 && p.Milli < 1000 {
+		r.GPUMemory = card * roost.Bytes(p.Milli) / 1000
+	}
+	if len(p.Models) > 0 {
+		require = fmt.Sprintf(`TARGET.%s == "%s"`, AttrModel, strings.Join(p.Models, `" || TARGET.`+AttrModel+` == "`))
+	}
+	switch p.QoS {
+	case "LS", "Guaranteed":
+		return r, require, roost.Production
+	case "BE":
+		return r, require, roost.Free
+	}
+	return r, require, roost.Batch
+}
 
 // request is what a pod asks for.
 func (p *Pod) request(id uint64) (*match.Request, error) {
-	ask := roost.Resources{CPU: p.CPU, Memory: p.Memory, GPUs: p.GPUs}
-	if p.GPUs > 0 && p.Milli < 1000 {
-		ask.GPUMemory = card * roost.Bytes(p.Milli) / 1000
+	ask, text, band := p.Asks()
+	if text != "" {
+		text = fmt.Sprintf("[%s = %s]", roost.AttrRequirements, text)
 	}
-	text := ""
-	if len(p.Models) > 0 {
-		text = fmt.Sprintf(`[%s = TARGET.%s == "%s"]`, roost.AttrRequirements, attrModel, strings.Join(p.Models, `" || TARGET.`+attrModel+` == "`))
-	}
-	who, band := share.Submitter{Owner: "openb"}, roost.Batch
-	switch p.QoS {
-	case "LS", "Guaranteed":
-		band = roost.Production
-	case "BE":
-		band = roost.Free
-	}
+	who := share.Submitter{Owner: "openb"}
 	class, err := match.NewClass(text, who, band, ask)
 	if err != nil {
 		return nil, err

@@ -28,6 +28,8 @@ type Pod struct {
 	Models  []string // of GPUs that it may have; none: any
 	QoS     string   // "LS", "BE", "Burstable", "Guaranteed", or "" if the list says nothing of it
 	Created int64    // seconds
+	Ran     int64    // for how many seconds it was there, from when it got its machine, or from its creation if it never did; -1: the list does not say
+	Line    int      // of the list
 }
 
 // What no trace has more of: what is beyond is taken for a mistake.
@@ -78,10 +80,33 @@ func ReadPods(file string, r io.Reader) (list []Pod, err error) {
 			t.fail("cpu_milli", "it asks for nothing")
 		}
 		p.Models, p.QoS = t.words("gpu_spec"), t.choice("qos", []string{"LS", "BE", "Burstable", "Guaranteed"})
-		if t.text("creation_time") != "" {
-			p.Created = t.number("creation_time", 0, 1<<40)
-		}
+		t.times(&p)
 		list = append(list, p)
 	}
 	return list, t.end()
+}
+
+// times reads when a pod was there.
+func (t *table) times(p *Pod) {
+	p.Line, _ = t.csv.FieldPos(0)
+	p.Ran = -1
+	began := int64(-1)
+	for _, name := range []string{"creation_time", "scheduled_time", "deletion_time"} {
+		if t.text(name) == "" {
+			continue
+		}
+		at := t.number(name, 0, 1<<40)
+		switch {
+		case name == "creation_time":
+			p.Created, began = at, at
+		case at < p.Created:
+			t.fail(name, "it is before the pod was created, at %d", p.Created)
+		case name == "scheduled_time":
+			began = at
+		case at < began:
+			t.fail(name, "it is before the pod was scheduled, at %d", began)
+		case began >= 0:
+			p.Ran = at - began
+		}
+	}
 }

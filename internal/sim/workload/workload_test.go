@@ -46,14 +46,22 @@ load "train" {
 }
 `
 
-// run plays a config, and returns the pool when all is over.
-func run(t *testing.T, c pool.Config) *pool.Pool {
+// played plays a config for so long.
+func played(t *testing.T, c pool.Config, until time.Duration) *pool.Pool {
 	t.Helper()
 	c.Quiet = true
 	p, err := pool.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.Run(until)
+	return p
+}
+
+// run plays a config, and returns the pool when all is over.
+func run(t *testing.T, c pool.Config) *pool.Pool {
+	t.Helper()
+	p := played(t, c, 0)
 	if !p.Finish(100*24*time.Hour) || len(p.Refused()) > 0 {
 		t.Fatalf("not all jobs are over at %v: %+v; refused %v", p.Now(), p.State(), p.Refused())
 	}
