@@ -48,6 +48,7 @@ func simCommand() *command {
 			{"roost sim run mix.hcl --events", "what happens to the jobs of a mix, a line a change"},
 			{"roost sim run monday.cell --until 12h --step 1h", "how a cell goes on of which there is a checkpoint"},
 			{"roost sim run openb_node_list_gpu_node.csv openb_pod_list_default.csv --machines 300", "the days of a cluster of GPUs, on a quarter of its machines"},
+			{"roost sim run monday.cell --pause", "step through what happens, and look around"},
 			{"roost sim run our.swf --machines 64 --step 1d", "a log on 64 machines, and how the pool stands each day"},
 		},
 	}

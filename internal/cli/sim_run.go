@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	ucli "github.com/urfave/cli/v2"
@@ -21,6 +23,7 @@ func simRun() (branch, []ucli.Flag) {
 		}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "step", Usage: "run: say how the pool stands each `TIME` of its clock"},
 			&ucli.BoolFlag{Name: "events", Usage: "run: print a line for each change"},
+			&ucli.BoolFlag{Name: "pause", Usage: "run: stop before anything happens, and do what the standard input says, a command a line: step, until, run, show, jobs, machines, quit, help"},
 			untilFlag(), machinesFlag(), processorsFlag(), onceFlag(), seedFlag(),
 		}, resultFlags()...)
 }
@@ -48,9 +51,13 @@ type ran struct {
 	name   string
 	pool   *pool.Pool
 	course *workload.Course
-	stuck  bool // nothing more is to be expected, and not all jobs are over
-	once   bool
-	took   time.Duration
+
+	until, step time.Duration
+	next        time.Duration // when it is to be said again how the pool stands
+
+	stuck bool // nothing more is to be expected, and not all jobs are over
+	once  bool
+	took  time.Duration
 }
 
 func runPool(c *call, args []string) error {
@@ -62,14 +69,22 @@ func runPool(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
+	if c.flag("pause") {
+		if slices.Contains(args, "-") {
+			return usage("--pause reads commands from the standard input, which cannot be the file, too")
+		} else if c.json() {
+			return usage("--pause is for people, and --json for programs")
+		}
+	}
 	from, err := c.poolOf(args)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(c.stdout)
 	from.config.Quiet = true
-	if c.flag("events") {
-		from.config.Observe = func(s audit.Seen) { fmt.Fprintf(out, "%12s  %v\n", audit.Clock(s.At), s) }
+	eye := &onlooker{out: out, all: c.flag("events")}
+	if eye.all || c.flag("pause") {
+		from.config.Observe = eye.see
 	}
 	began := time.Now()
 	p, err := pool.New(from.config)
@@ -77,17 +92,29 @@ func runPool(c *call, args []string) error {
 		return problem(roost.Invalid, "%s: %v", printable(args[0]), err)
 	}
 	r := &ran{simulated: from, name: filepath.Base(printable(args[len(args)-1])), pool: p, course: workload.NewCourse(p)}
-	r.stuck = r.play(until, step, out)
+	r.until, r.step, r.next = until, step, step
+	bad := 0
+	if c.flag("pause") {
+		x := &paused{ran: r, c: c, eye: eye, out: out}
+		err = x.read()
+		bad = x.bad
+		r.course.Look(p.State())
+	} else {
+		r.stuck = r.play(until, out, nil)
+	}
 	r.took = time.Since(began)
-	if err := out.Flush(); err != nil {
+	if err := errors.Join(err, out.Flush()); err != nil {
 		return problem(roost.NoOutput, "%v", err)
 	}
-	if r.once = c.flag("once"); !r.once {
+	if r.once = c.flag("once") || c.flag("pause"); !r.once {
 		if err := r.again(until); err != nil {
 			return err
 		}
 	}
-	return c.tellRun(r)
+	if err := c.tellRun(r); err != nil || bad == 0 {
+		return err
+	}
+	return usage("of the commands %d made no sense", bad)
 }
 
 // again plays it once more, and says if that comes out differently.
@@ -98,7 +125,7 @@ func (r *ran) again(until time.Duration) error {
 	if err != nil {
 		return err
 	}
-	pace(again, until, func(time.Duration) {})
+	pace(again, until, until == pool.ForEver, func(time.Duration) bool { return true })
 	if p := r.pool; again.Digest() != p.Digest() || again.Events() != p.Events() {
 		return problem(roost.Internal, "%s: run again, it came out differently: %016x and %016x; please tell us, with the file", r.name, p.Digest(), again.Digest())
 	}
@@ -120,36 +147,43 @@ func (c *call) length(flag string, otherwise time.Duration) (time.Duration, erro
 // stuckAfter is how long nothing begins or ends where nothing more is to be expected: what is displaced an hour is bounded, and the next hour may bring more.
 const stuckAfter = 2 * time.Hour
 
-// pace runs until all jobs are over, until an instant, or, where that is not said, until nothing more is to be expected, which it reports. It says what is to
-// come before each event.
-func pace(p *pool.Pool, until time.Duration, before func(at time.Duration)) (stuck bool) {
+// pace runs until all jobs are over, until an instant, or, if it may give up, until nothing more is to be expected, which it reports. Before each event it asks whether
+// to go on, and says when the event is.
+func pace(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
 	for !p.Done() {
 		at, ok := p.Peek()
 		if !ok || at > until {
 			return false
 		}
-		if until == pool.ForEver && p.Stuck(stuckAfter) {
+		if mayGiveUp && p.Stuck(stuckAfter) {
 			return true
 		}
-		before(at)
+		if !goOn(at) {
+			return false
+		}
 		p.Next()
 	}
 	return false
 }
 
-// play runs it once, and says how the pool stands each step.
-func (r *ran) play(until, step time.Duration, out io.Writer) (stuck bool) {
-	next := step
-	stuck = pace(r.pool, until, func(at time.Duration) {
+// play goes on until an instant, or until it is enough, and says how the pool stands each step.
+func (r *ran) play(until time.Duration, out io.Writer, enough func() bool) (stuck bool) {
+	stuck = pace(r.pool, until, until == pool.ForEver, func(at time.Duration) bool {
+		if enough != nil && enough() {
+			return false
+		}
 		for at > r.course.Next() {
 			r.course.Look(r.pool.State())
 		}
-		for step > 0 && at > next {
-			r.line(out, next)
-			next += step
+		for r.step > 0 && at > r.next {
+			r.line(out, r.next)
+			r.next += r.step
 		}
+		return true
 	})
-	r.course.Look(r.pool.State())
+	if enough == nil {
+		r.course.Look(r.pool.State())
+	}
 	return stuck
 }
 

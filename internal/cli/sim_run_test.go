@@ -20,6 +20,57 @@ load "j" {}
 const timedPods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n" +
 	"p1,4000,8192,1,500,,LS,Running,1000,1060,1000\np2,4000,8192,1,500,T4,BE,Running,1010,1040,1010\n"
 
+// TestSimRunPause holds what commands do, in what order they are given, and what is said of those that make no sense.
+func TestSimRunPause(t *testing.T) {
+	for _, test := range []struct {
+		line, stdin string
+		out, stderr []string // in this order
+		code        int
+	}{
+		{"roost sim run mix.hcl --pause", "step\nstep 2\nstep 60s\nshow\nuntil 90s\njobs\nmachines\nr\nq\nstep\n", []string{
+			"0.000s  schedd0: its disk is read", "0.000s  node0: lends 1 cores", "0.000s  node1: lends",
+			"     60.000s  waiting 4, running 2, over 0; 100.0 %", "     60.000s  waiting 4, running 2, over 0; 100.0 %", "  user              2 cores\n  2 tasks that began had waited for 0.",
+			"     90.000s  waiting 2, running 2, over 2", "ID         NAME  USER", "1.schedd0", "j", "MACHINE  CPUS FREE", "node0",
+			"    180.", "waiting 0, running 0, over 6", "all jobs are over\n", "mix.hcl: 1 job on 2 machines", "tasks         6 have come", "run once, digest",
+		}, nil, 0},
+		{"roost sim run mix.hcl --pause --until 2m", "jobs\nrun\nstep 5\njobs zzz\nmachines node1\nhelp\n", []string{
+			"to come", "    120.000s  waiting ", "this is as far as --until lets it go\nthis is as far", "no such job\n", "node1 ",
+			"step [N]", "quit ", "mix.hcl: 1 job",
+		}, nil, 0},
+		{"roost sim run mix.hcl --pause", "stop\nfly\nstep soon\nstep -1\nuntil\nuntil 0s\nshow me\n\n# a remark\nhlep\n", []string{"mix.hcl: 1 job"}, []string{
+			"stop: there is no such command; did you mean step?", "fly: there is no such command; there are step, until, run, show, jobs, machines, quit, help",
+			"step soon: that is neither a number of changes nor a length of time", "step -1: that is neither", "until: when?", "until 0s: that is no time after 0.000s", "show: me is too much",
+			"hlep: there is no such command; did you mean help?",
+		}, 64},
+		{"roost sim run c.cell --pause", "jobs\nmachines\nstep 100s\njobs 7\n", []string{"7.pool", "12.pool", "n1", "    100.000s  waiting ", "7.pool  bob"}, nil, 0},
+		{"roost sim run - --pause", smallMix, nil, []string{"--pause reads commands from the standard input"}, 64},
+		{"roost sim run mix.hcl --pause --json", "", nil, []string{"--pause is for people, and --json for programs"}, 64},
+	} {
+		a, stdout, stderr := testApp(t, t.TempDir())
+		for name, text := range map[string][]byte{"mix.hcl": []byte(smallMix), "c.cell": smallCell(t)} {
+			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.stdin = strings.NewReader(test.stdin)
+		code := a.Run(t.Context(), strings.Fields(test.line))
+		for text, want := range map[string][]string{stdout.String(): test.out, stderr.String(): test.stderr} {
+			rest := text
+			for _, w := range want {
+				at := strings.Index(rest, w)
+				if at < 0 {
+					t.Errorf("%s: there is no %q in what is left of\n%s", test.line, w, text)
+					break
+				}
+				rest = rest[at+len(w):]
+			}
+		}
+		if code != test.code {
+			t.Errorf("%s: exit status %d, want %d", test.line, code, test.code)
+		}
+	}
+}
+
 // TestSimRun holds what is said of a pool that was run, what goes into files, and what is refused.
 func TestSimRun(t *testing.T) {
 	for _, test := range []struct {

@@ -37,6 +37,7 @@ type Outcome struct {
 	Last     time.Duration // the last process of it ended
 	Attempts int           // that began
 	Open     int           // tasks that have not come to their end
+	Running  int           // tasks that run
 	Refused  error
 }
 
@@ -45,7 +46,7 @@ func (p *Pool) Outcomes() []Outcome {
 	all := make([]Outcome, len(p.users))
 	for i := range p.users {
 		u := &p.users[i]
-		o := Outcome{ID: u.id, Shown: -1, First: -1, Last: -1, Attempts: u.begun, Open: u.open, Refused: u.refused}
+		o := Outcome{ID: u.id, Shown: -1, First: -1, Last: -1, Attempts: u.begun, Open: u.open, Running: u.lives, Refused: u.refused}
 		if !u.id.IsZero() {
 			o.Shown = u.shown
 		}
@@ -62,6 +63,32 @@ func (p *Pool) Outcomes() []Outcome {
 
 // Waits are how long each task that has begun had waited for that, from when its job was to be submitted, in the order of the beginnings.
 func (p *Pool) Waits() []time.Duration { return p.waits }
+
+// Standing is how a machine stands.
+type Standing struct {
+	Name        string
+	Total, Left roost.Resources // Left is what can be given
+	Running     int             // tasks
+}
+
+// Machines is how each machine stands, in the order of the config.
+func (p *Pool) Machines() []Standing {
+	all := make([]Standing, len(p.machines))
+	for i, m := range p.machines {
+		all[i] = Standing{Name: m.name, Total: m.of.Resources}
+		if m.core != nil {
+			all[i].Left, all[i].Running = m.core.Free().Left(), m.core.Running()
+			continue
+		}
+		all[i].Left = m.of.Resources // its startd is down, or is yet to start
+		for _, h := range m.hands {
+			if all[i].Left = all[i].Left.Sub(h.claim.Resources); h.starter.phase == running {
+				all[i].Running++
+			}
+		}
+	}
+	return all
+}
 
 // Total is what all machines have together.
 func (p *Pool) Total() (sum roost.Resources) {
