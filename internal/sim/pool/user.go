@@ -149,7 +149,9 @@ func (s *scheddNode) committed(b *schedd.Batch) {
 			s.settled(id, e.Index, code)
 		case queue.RemovalRequested, queue.Dropped:
 			s.core.Queue().EachTask(queue.Target{Job: id}, func(st queue.Status) bool {
-				s.settled(id, st.Task.Index, 0)
+				if st.Task.State == roost.Removed { // one that has ended all the same is told of with its code
+					s.settled(id, st.Task.Index, 0)
+				}
 				return true
 			})
 		case queue.Retried:
