@@ -5,6 +5,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/startd/owner"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -62,7 +63,11 @@ func (l *Lender) ownerActive() bool {
 // sync makes all claims as they are wanted to be, whatever earlier starts and the guard did with them.
 func (l *Lender) sync() {
 	for _, id := range l.hands.All() {
-		l.hands.Hold(id, l.still[id])
+		why := l.still[id]
+		if plant.Is(plant.Restless) {
+			why = ""
+		}
+		l.hands.Hold(id, why)
 	}
 }
 

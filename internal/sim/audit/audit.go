@@ -21,11 +21,14 @@ type Rules struct {
 
 	// Patience is how long after the last fault a task that could run may wait for a machine that has room for it (P9).
 	Patience time.Duration
+
+	// Freezing is how long a task may go on after the owner of its machine has touched it, or it has woken (the design, §7).
+	Freezing time.Duration
 }
 
 // DefaultRules are those of a real pool.
 func DefaultRules() Rules {
-	return Rules{KillGrace: 10 * time.Second, Waking: time.Second, Patience: time.Minute}
+	return Rules{KillGrace: 10 * time.Second, Waking: time.Second, Patience: time.Minute, Freezing: 250 * time.Millisecond}
 }
 
 // Promise numbers what Roost promises, from 1. 0 is what its cores promise themselves.
@@ -45,15 +48,24 @@ var promises = [...]string{
 	9:  "within a minute of the last fault everything runnable moves again with no hand laid on",
 	10: "no process of a task outlives its lease",
 	11: "a reported completion has its output complete at the submit side",
+	12: "while somebody uses his machine, no task runs on it",
 }
 
-// Promises is how many there are.
-const Promises = len(promises) - 1
+// ToOwners is what is promised to those whose machines are lent, beside the eleven.
+const ToOwners = Promise(len(promises) - 1)
+
+// Promises is how many there are with a number.
+const Promises = int(ToOwners) - 1
 
 // Sentence is what is promised.
 func (p Promise) Sentence() string { return promises[p] }
 
-func (p Promise) String() string { return fmt.Sprintf("P%d", int(p)) }
+func (p Promise) String() string {
+	if p == ToOwners {
+		return "the promise to owners"
+	}
+	return fmt.Sprintf("P%d", int(p))
+}
 
 // Contradiction says that a core has found what its books must never say.
 func (a *Auditor) Contradiction(at time.Duration, text string) {
@@ -98,6 +110,7 @@ type Auditor struct {
 	looked   time.Duration // when P9 was looked after last
 	waiting  map[roost.TaskID]time.Duration
 	doomed   deadline // when somebody may next outlive a lease
+	seated   int      // machines that somebody uses himself
 }
 
 // New returns an auditor who has seen nothing.
@@ -127,6 +140,8 @@ func (a *Auditor) See(s Seen) {
 		a.seeJob(&s)
 	case Offered, Leased, Renewed, Freed, Froze, Woke:
 		a.seeMachine(&s)
+	case Seated, Away, Stood, WentOn:
+		a.seeOwner(&s)
 	case Assigned, Began, Ended, Stored, Unstored, Completed, Removed, Reopened, HeldBack, LetGo:
 		a.seeTask(&s)
 	case Rated, Used:
@@ -153,6 +168,7 @@ func (a *Auditor) Finish(at time.Duration) {
 // pass looks after what time alone can break.
 func (a *Auditor) pass(at time.Duration) {
 	a.overdue(at)
+	a.disturbed(at)
 	a.progress(at)
 }
 

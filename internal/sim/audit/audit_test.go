@@ -144,6 +144,14 @@ func TestEachPromiseIsBroken(t *testing.T) {
 		{"no output", 11, "attempt 1 of 1[0].s1 is recorded as its last, and its output is not at the submit side",
 			join(begin, run(1, "m1")[:4], of(Completed, 1, "m1"))},
 		{"output is lost", 11, "its output is not at the submit side", join(begin, run(1, "m1")[:5], of(Unstored, 1, "m1"), of(Completed, 1, "m1"))},
+		{"a task runs on beside an owner", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
+			join(begin, run(1, "m1")[:3], Seen{What: Seated, Node: "m1"}, of(Ended, 1, "m1"))},
+		{"one goes on too early", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 7.000s",
+			join(begin, run(1, "m1")[:3], Seen{What: Seated, Node: "m1"}, at(7250*time.Millisecond, of(Stood, 1, "m1")), of(WentOn, 1, "m1"), Seen{What: Away, Node: "m1"})},
+		{"one begins beside an owner", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 4.000s",
+			join(begin, Seen{What: Seated, Node: "m1"}, run(1, "m1")[:4])},
+		{"one runs when its machine wakes", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
+			join(begin, run(1, "m1")[:3], Seen{What: Froze, Node: "m1"}, Seen{What: Seated, Node: "m1"}, Seen{What: Woke, Node: "m1"}, of(Ended, 1, "m1"))},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := watch(c.history).Broken()
@@ -179,7 +187,10 @@ func TestNothingIsBroken(t *testing.T) {
 		used("n2", 3, 8*time.Second, 8), clocked(5, 100*time.Second), used("n1", 5, 100*time.Second, 280), // a clock is put right then
 		clocked(6, 30*time.Second), used("n1", 6, 30*time.Second, 70), clocked(7, 40*time.Second), rated(7, 40*time.Second, 0), used("n1", 7, 50*time.Second, 100),
 		printed("l", two), Seen{What: Injected, Node: "m2", Note: "cut off"}, Seen{What: Calm}, offered("m1", 0), offered("m2", 0),
-		at(time.Hour, Seen{What: Removed, Job: two}), Seen{What: Recovered, Node: "s1", Jobs: []roost.JobID{one, two}},
+		at(time.Hour, Seen{What: Removed, Job: two}),
+		Seen{What: Seated, Node: "m1"}, Seen{What: Began, Job: two, Attempt: 1, Node: "m2", Resources: core}, Seen{What: Seated, Node: "m2"},
+		at(3603250*time.Millisecond, Seen{What: Stood, Job: two, Attempt: 1, Node: "m2"}), Seen{What: Away, Node: "m2"}, Seen{What: WentOn, Job: two, Attempt: 1, Node: "m2"},
+		Seen{What: Away, Node: "m1"}, Seen{What: Recovered, Node: "s1", Jobs: []roost.JobID{one, two}},
 	)
 	a := watch(history)
 	a.Finish(2 * time.Hour)

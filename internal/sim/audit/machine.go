@@ -25,6 +25,8 @@ type machine struct {
 	asleep  bool
 	woke    time.Duration
 	roomFor map[roost.Resources]time.Duration // since when there is
+	seated  bool                              // somebody uses it himself
+	came    time.Duration                     // since when
 }
 
 // lease is a claim in a machine's books.
@@ -39,6 +41,9 @@ type tenant struct {
 	claim     uint64
 	until     deadline // no process of it may live then
 	told      bool
+	still     bool          // it stands still
+	moved     time.Duration // since when it does not
+	disturbs  bool          // that was told
 }
 
 func (a *Auditor) machine(name string) *machine {
@@ -94,7 +99,7 @@ func (m *machine) begin(a *Auditor, s *Seen) {
 		until = held.until
 		a.doomed = min(a.doomed, until+a.rules.KillGrace)
 	}
-	m.living[roost.AttemptID{Task: s.task(), Attempt: s.Attempt}] = tenant{s.Resources, s.Claim, until, false}
+	m.living[roost.AttemptID{Task: s.task(), Attempt: s.Attempt}] = tenant{resources: s.Resources, claim: s.Claim, until: until, moved: s.At}
 	free := m.lends.Sub(m.used())
 	for r := range m.roomFor {
 		if !r.Fits(free) {

@@ -36,6 +36,10 @@ const (
 	Digested                  // a replica's state after an entry of the log, told before what is Rated by it [Node Entry Digest Until: the ledger's time]
 	Froze                     // nothing of a machine runs any more, as it sleeps [Node]
 	Woke                      // and does again [Node]
+	Seated                    // somebody uses a machine himself from now on [Node]
+	Away                      // and does no more [Node]
+	Stood                     // an attempt that lives stands still [Job Index Attempt Node]
+	WentOn                    // and does no more [Job Index Attempt Node]
 	Injected                  // a fault [Node Note]
 	Calm                      // the last fault is over
 )
@@ -137,6 +141,14 @@ func (s *Seen) rest() string {
 		return s.Node + ": sleeps"
 	case Woke:
 		return s.Node + ": wakes"
+	case Seated:
+		return s.Node + ": somebody sits down at it"
+	case Away:
+		return s.Node + ": he leaves"
+	case Stood:
+		return fmt.Sprintf("%s: attempt %d of %s stands still", s.Node, s.Attempt, s.subject())
+	case WentOn:
+		return fmt.Sprintf("%s: attempt %d of %s goes on", s.Node, s.Attempt, s.subject())
 	case Injected:
 		return strings.TrimPrefix(s.Node+": ", ": ") + s.Note
 	case Calm:

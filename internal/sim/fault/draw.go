@@ -20,6 +20,7 @@ type Weather struct {
 	Calm   time.Duration              // all are over by then
 	Most   int                        // so many incidents; one may be more than one fault
 	Disks  []string                   // whose disks can be full, slow, or torn; none: all nodes'
+	Desks  []string                   // machines that have owners who come; none: all
 }
 
 // The longest times that are drawn. Beyond a lease something else happens than within, so leases of what is run should be shorter than the longest.
@@ -35,21 +36,26 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if len(possible) == 0 {
 		possible = Kinds()
 	}
+	owners, come := r.beside(ofOwners), slices.Contains(possible, OwnerComes) && len(w.Nodes.Machines) > 0
+	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes })
 	var today []Kind
 	for _, k := range possible {
 		if r.One(2) {
 			today = append(today, k)
 		}
 	}
-	if len(today) == 0 {
+	if len(today) == 0 && len(possible) > 0 {
 		today = []Kind{Pick(r, possible)}
 	}
 	d := drawing{Rand: r, Weather: w}
 	if r.One(3) && len(w.Nodes.Schedds) > 0 && len(w.Nodes.Machines) > 0 {
 		d.focus = []string{Pick(r, w.Nodes.Schedds), Pick(r, w.Nodes.Machines)}
 	}
-	together := r.One(2)
-	for range r.Few(1, w.Most) {
+	together, most := r.One(2), w.Most
+	if len(today) == 0 {
+		most = 0
+	}
+	for range r.Few(min(1, most), most) {
 		if d.near = together && len(all) > 0 && !r.One(3); d.near {
 			d.last = Pick(r, all)
 		}
@@ -62,6 +68,10 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 		for range r.Intn(4) {
 			all = append(all, d.belated()...)
 		}
+	}
+	if come && (len(possible) == 0 || owners.One(2)) {
+		d.Rand = owners
+		all = append(all, d.visits(slices.Contains(today, Crash))...)
 	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
@@ -118,8 +128,11 @@ func (d *drawing) incident(k Kind) []Fault {
 		if points := d.Points(f.Node); len(points) > 0 && !d.One(3) {
 			f.Point, f.N = Pick(d.Rand, points), d.Few(1, 20)
 		}
-	case Reboot, Suspend, OwnerComes:
+	case Reboot, Suspend:
 		f.Node = d.one(d.Nodes.Machines)
+		away()
+	case OwnerComes:
+		f.Node = d.desk()
 		away()
 	case Pause:
 		away()
@@ -170,11 +183,43 @@ func (d *drawing) belated() (all []Fault) {
 	return []Fault{pause, parted, cut, back}
 }
 
+// ofOwners makes a source of its own for owners: what else a seed draws is the same whether they come or not.
+const ofOwners = 0x6f776e6572
+
+// visits draws that owners come, one after the other; and where daemons die, also that they do beside a dead one.
+func (d *drawing) visits(die bool) (all []Fault) {
+	for range d.Few(1, d.Most/2) {
+		d.near = false
+		all = append(all, d.incident(OwnerComes)...)
+	}
+	if die {
+		for range d.Intn(4) {
+			all = append(all, d.unwatched()...)
+		}
+	}
+	return all
+}
+
+// unwatched draws that a machine's daemon is dead when its owner comes, and starts again while he is there: what others have stopped it must not let go on.
+func (d *drawing) unwatched() (all []Fault) {
+	d.near = false
+	crash := Fault{At: d.when(), For: d.Span(10*time.Millisecond, longestAway/8), Kind: Crash, Node: d.desk()}
+	visit := Fault{At: crash.At + d.Time(crash.For), For: crash.For + d.Span(time.Second, longestAway/2), Kind: OwnerComes, Node: crash.Node}
+	return []Fault{crash, visit}
+}
+
 func (d *drawing) disk() string {
 	if len(d.Disks) > 0 {
 		return d.one(d.Disks)
 	}
 	return d.one(d.Nodes.all())
+}
+
+func (d *drawing) desk() string {
+	if len(d.Desks) > 0 {
+		return d.one(d.Desks)
+	}
+	return d.one(d.Nodes.Machines)
 }
 
 // step draws by how much a wall clock is put forward or back.

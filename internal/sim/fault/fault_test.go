@@ -66,10 +66,10 @@ func TestDraw(t *testing.T) {
 // Only what is asked for is drawn.
 func TestDrawKinds(t *testing.T) {
 	w := weather()
-	w.Kinds, w.Disks = []Kind{FullDisk, Step}, []string{"s1"}
+	w.Kinds, w.Disks, w.Desks = []Kind{FullDisk, Step, OwnerComes}, []string{"s1"}, []string{"m2"}
 	for seed := range uint64(50) {
 		for _, f := range Draw(NewRand(seed), w) {
-			if f.Kind != Step && (f.Kind != FullDisk || f.Node != "s1") {
+			if f.Kind != Step && (f.Kind != FullDisk || f.Node != "s1") && (f.Kind != OwnerComes || f.Node != "m2") {
 				t.Errorf("seed %d: %v", seed, f)
 			}
 		}

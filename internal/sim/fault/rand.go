@@ -19,6 +19,9 @@ func (r *Rand) Uint64() uint64 { return r.numbers.Uint64() }
 // Split returns a source of its own, so that what is drawn from it does not move what is drawn here later.
 func (r *Rand) Split() *Rand { return NewRand(r.Uint64()) }
 
+// beside is a source of its own that moves nothing that is drawn here, not even once: for what is drawn besides.
+func (r *Rand) beside(what uint64) *Rand { return NewRand(uint64(r.numbers) ^ what) }
+
 // Intn is a number of [0, n), each as likely as the others; 0 where n is not positive.
 func (r *Rand) Intn(n int) int {
 	if n <= 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/startd/owner"
 )
 
 // Config is a pool, what is done to it by its users, and how fast it is. It is data: the same config is the same run, event for event.
@@ -39,8 +40,9 @@ type Machine struct {
 	Resources roost.Resources
 	Devices   []gpu.Device
 	Layout    gpu.Layout
-	Units     []gpu.Unit  // what is handed out; nil: what Layout makes of Resources and Devices
-	Ad        *classad.Ad // what it says of itself besides; nil: nothing
+	Units     []gpu.Unit    // what is handed out; nil: what Layout makes of Resources and Devices
+	Ad        *classad.Ad   // what it says of itself besides; nil: nothing
+	Owner     *owner.Policy // when it is lent, and how those that run there go when it is not; nil: it is nobody's
 }
 
 // Job is what a user submits once.

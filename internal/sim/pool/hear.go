@@ -35,6 +35,9 @@ func (m *machineNode) welcome(schedd string) *wire.SessionWelcome {
 		if !c.Attempt.Task.Job.IsZero() {
 			state.Attempt = reference(c.Attempt)
 		}
+		if m.lender != nil && c.Running {
+			state.Suspended = m.lender.Why(c.ID)
+		}
 		if c.State == slot.Exited {
 			state.Exited = m.exited(c)
 		}
@@ -153,6 +156,9 @@ func (m *machineNode) claim(session uint64, schedd string, r *wire.ClaimRequest)
 		if wish.About.Band, err = roost.ParseBand(band); err != nil {
 			wish.Account = err
 		}
+	}
+	if m.lender != nil && wish.Account == nil {
+		wish.Account = m.lender.Accepts(wish.Ad)
 	}
 	_, _ = m.core.Decide(m.boot(), wish) // the effects answer
 }

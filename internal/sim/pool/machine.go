@@ -15,6 +15,7 @@ import (
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/lend"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -29,7 +30,9 @@ type machineNode struct {
 	hands      map[slot.ClaimID]*hand
 	generation uint64
 	leased     map[slot.ClaimID]bool // as the observer was told
-	offered    bool
+	offered    bool                  // the observer was told what it lends
+	offers     bool                  // everything, and not nothing
+	guard      *guard                // nil: it is nobody's
 
 	// The startd's own.
 	core     *slot.Core
@@ -46,6 +49,8 @@ type machineNode struct {
 	running  int
 	wake     alarm
 	minor    alarm
+	lender   *lend.Lender // nil: it is nobody's
+	heard    uint64       // the number of the guard's signs that were heard last
 }
 
 // adLink keeps a collector told (package internal/advertise): at most one update is on its way.
@@ -62,6 +67,9 @@ type adLink struct {
 
 func newMachine(p *Pool, of *Machine) (*machineNode, error) {
 	m := &machineNode{of: of, hands: map[slot.ClaimID]*hand{}, leased: map[slot.ClaimID]bool{}}
+	if of.Owner != nil {
+		m.guard = &guard{m: m}
+	}
 	if of.Name == "" {
 		of.Name = fmt.Sprintf("machine%d", len(p.machines))
 	}
@@ -98,16 +106,13 @@ func (m *machineNode) start() {
 		Units: m.units, Disk: m.of.Resources.Disk, Ad: m.say(), FirstID: slot.ClaimID(m.generation<<generationBits | 1), KeepExits: keepExits,
 	})
 	m.ad = adstore.Update{Type: "Machine", Name: m.name, Started: m.now().UnixNano(), Lease: adLease}
+	m.follow()
 	m.adopt()
 	m.links = make([]adLink, len(m.p.managers))
 	for i := range m.links {
 		m.links[i].to = m.p.managers[i].node
 	}
 	m.publish(true)
-	if !m.offered {
-		m.offered = true
-		m.p.see(audit.Seen{What: audit.Offered, Node: m.name, Resources: m.of.Resources})
-	}
 	m.act()
 	if m.generation == 1 {
 		m.carried()
@@ -123,7 +128,10 @@ const (
 )
 
 func (m *machineNode) stop() {
-	m.core, m.sessions, m.links = nil, nil, nil
+	m.core, m.sessions, m.links, m.lender = nil, nil, nil, nil
+	if m.guard != nil {
+		m.guard.parted()
+	}
 }
 
 // say is what the machine says of itself that does not depend on claims.
@@ -155,13 +163,21 @@ func (m *machineNode) say() *classad.Ad {
 // act does what the books say, and sees to it that they are asked again in time.
 func (m *machineNode) act() {
 	life := m.life
-	effects, next := m.core.Todo(m.boot())
-	if m.core.Version() != m.version {
-		m.publish(true)
-	}
-	for _, e := range effects {
-		if m.perform(e); m.life != life {
-			return
+	next := slot.Instant(math.MaxInt64)
+	for again := true; again; again = m.lender != nil && m.lender.Stale() {
+		next = math.MaxInt64
+		if m.lender != nil {
+			next = m.attend()
+		}
+		effects, wake := m.core.Todo(m.boot())
+		next = min(next, wake)
+		if m.core.Version() != m.version || m.lender != nil && m.lender.News() {
+			m.publish(true)
+		}
+		for _, e := range effects {
+			if m.perform(e); m.life != life {
+				return
+			}
 		}
 	}
 	m.observe()
@@ -182,6 +198,9 @@ func (m *machineNode) publish(major bool) {
 	}
 	m.core.Observe(0)
 	ad := m.core.Ad()
+	if m.lender != nil {
+		m.lender.Describe(ad)
+	}
 	m.core.DescribeClaims(ad, slot.Clock{Now: m.boot(), Wall: m.now()}, unsaved)
 	m.ad.Sequence++
 	ad.SetInt(roost.AttrUpdateSequence, int64(m.ad.Sequence))
@@ -235,6 +254,7 @@ func (m *machineNode) observe() {
 	if m.p.cfg.Observe == nil {
 		return
 	}
+	m.offer()
 	for _, id := range slices.Sorted(maps.Keys(m.leased)) {
 		if c, ok := m.core.Claim(id); !ok || !c.Holds() {
 			delete(m.leased, id)

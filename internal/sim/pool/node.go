@@ -218,8 +218,11 @@ func (n *node) ofHost(e kernel.Event) {
 		n.wakeAt(n.asleep)
 		return
 	}
-	e.With.(*starter).due(e.Number)
+	e.With.(hosted).due(e.Number)
 }
+
+// hosted is what lives beside a daemon, and knows what is due.
+type hosted interface{ due(number uint64) }
 
 // alarm is something that a daemon does when it is time. One that comes early does no harm.
 type alarm struct {

@@ -3,6 +3,7 @@ package pool
 import (
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/wire"
@@ -11,6 +12,9 @@ import (
 
 // perform does one effect of the books, as startd's loop.perform.
 func (m *machineNode) perform(effect slot.Effect) {
+	if m.lender != nil {
+		m.lender.Performed(effect)
+	}
 	switch e := effect.(type) {
 	case slot.Make:
 		m.make(e.Claim)
@@ -141,7 +145,7 @@ type (
 	began struct {
 		claim   slot.ClaimID
 		starter *starter
-		version uint64
+		attempt roost.AttemptID
 	}
 	ended struct {
 		claim slot.ClaimID
@@ -177,9 +181,14 @@ func (m *machineNode) news(x any) {
 			return
 		}
 	case *began:
-		if s := x.starter; s.version == x.version && s.phase == running {
+		if s := x.starter; s.attempt == x.attempt && s.phase == running {
 			m.core.Started(m.boot(), x.claim, s.attempt)
 		}
+	case called:
+		m.guard.present = true
+		m.signed(m.guard.signs())
+	case *signs:
+		m.signed(x)
 	case *ended:
 		if c, ok := m.core.Claim(x.claim); ok {
 			m.exits[x.claim] = x.exit

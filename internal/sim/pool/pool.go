@@ -43,7 +43,7 @@ const (
 	evSubmit               // Number is the job's
 	evAct                  // Number is the act's
 	evWake                 // a daemon that stood still, or was busy, goes on
-	evTask                 // of a host: With is a starter
+	evTask                 // of a host: With is a starter, or a guard
 	evDaemon               // the kinds from here on are a daemon's
 	evDeliver              // With is a parcel
 	evDown                 // With is a stream that has broken

@@ -23,6 +23,7 @@ type hand struct {
 	written bool
 	starter *starter
 	later   func() // what is to be done when the starter is there
+	wanted  string // why it is to stand still, as the present startd has it; empty: it is not
 }
 
 // phase is how far a starter is with an attempt.
@@ -45,8 +46,10 @@ type starter struct {
 	job      int
 	left     time.Duration // for which the task runs yet, as of since
 	since    time.Duration
-	carried  bool // it has since before the beginning
-	frozen   bool
+	carried  bool          // it has since before the beginning
+	wall     time.Duration // for which it may run yet, likewise; 0: for ever
+	frozen   bool          // it stands still for its user
+	held     bool          // what is or comes to be on the claim stands still for the owner of the machine
 	code     int32
 	output   bool
 	began    slot.Instant
@@ -85,7 +88,17 @@ func (h *hand) spawn() {
 
 func (h *hand) start(a roost.AttemptID, program *wire.Program) {
 	if !h.starter.lives {
-		h.later = func() { h.starter.run(a, program) }
+		h.later = func() { h.launch(a, program) }
+		return
+	}
+	h.launch(a, program)
+}
+
+// launch has the starter run an attempt, unless the owner of the machine is there.
+func (h *hand) launch(a roost.AttemptID, program *wire.Program) {
+	if s := h.starter; h.wanted != "" {
+		s.attempt, s.phase = a, starting
+		s.finish(exit(a, wire.Cause_CAUSE_VACATED, "its machine is its owner's now: "+h.wanted))
 		return
 	}
 	h.starter.run(a, program)
@@ -103,7 +116,7 @@ func (h *hand) vacate(e slot.Vacate) {
 		return
 	}
 	wait := h.m.p.rand.Between(time.Millisecond, 10*time.Millisecond)
-	if !e.Fast {
+	if !e.Fast && h.wanted == "" { // what stands still for the owner does not run again for that
 		wait += h.m.p.rand.Between(0, notice(s.program)) // a task goes when it likes to, in its time
 	}
 	s.exit = exit(e.Attempt, wire.Cause(e.Cause), e.Reason)
@@ -167,12 +180,13 @@ func (s *starter) due(number uint64) {
 	case dueBegin:
 		s.phase, s.began = running, m.boot()
 		m.p.begins(m, s)
-		m.plan(m.p.k.Now(), evNews, uint64(s.h.id), &began{s.h.id, s, s.version})
-		s.since = m.p.k.Now()
-		s.plan(s.left, dueEnd)
-		if w := time.Duration(s.program.GetWalltimeNs()); w > 0 && w < s.left {
-			s.plan(w, dueWalltime)
+		m.plan(m.p.k.Now(), evNews, uint64(s.h.id), &began{s.h.id, s, s.attempt})
+		s.wall = max(time.Duration(s.program.GetWalltimeNs()), 0)
+		if s.held {
+			s.stands(true)
+			return
 		}
+		s.proceed()
 	case dueEnd:
 		s.end(exit(s.attempt, wire.Cause_CAUSE_EXITED, ""), s.code)
 	case dueWalltime:
@@ -226,21 +240,59 @@ func (s *starter) finish(x *wire.Exited) {
 	m.plan(m.p.k.Now(), evNews, uint64(s.h.id), &ended{s.h.id, x})
 }
 
-// freeze has the task stand still, or go on.
+// freeze has the task stand still for its user, or not any more.
 func (s *starter) freeze(a roost.AttemptID, still bool) {
-	if s.phase != running || s.attempt != a || s.frozen == still || s.exit != nil {
+	if s.phase == running && s.attempt == a && s.exit == nil {
+		s.stand(still, s.held)
+	}
+}
+
+// hold has what is on the claim stand still for the owner of the machine, or not any more.
+func (s *starter) hold(on bool) { s.stand(s.frozen, on) }
+
+// stand has the task stand still while anybody wants it to.
+func (s *starter) stand(frozen, held bool) {
+	before := s.frozen || s.held
+	s.frozen, s.held = frozen, held
+	still := frozen || held
+	if s.phase != running || still == before {
 		return
 	}
-	s.frozen = still
+	s.stands(still)
+	if s.exit != nil { // it was told to go: it is killed in time
+		return
+	}
 	s.version++
-	if still {
-		if s.left < ForEver {
-			s.left -= s.h.m.p.k.Now() - s.since
-		}
+	if !still {
+		s.proceed()
 		return
 	}
+	ran := s.h.m.p.k.Now() - s.since
+	if s.left < ForEver {
+		s.left -= ran
+	}
+	if s.wall > 0 {
+		s.wall = max(s.wall-ran, 1)
+	}
+}
+
+// proceed has the task run on for what is left of it, or for as long as it may. Its walltime stands still as it does.
+func (s *starter) proceed() {
 	s.since = s.h.m.p.k.Now()
 	s.plan(s.left, dueEnd)
+	if s.wall > 0 && s.wall < s.left {
+		s.plan(s.wall, dueWalltime)
+	}
+}
+
+// stands tells the observer that the task does, or does no more.
+func (s *starter) stands(still bool) {
+	what := audit.WentOn
+	if still {
+		what = audit.Stood
+	}
+	t := s.attempt.Task
+	s.h.m.p.see(audit.Seen{What: what, Node: s.h.m.name, Job: t.Job, Index: t.Index, Attempt: s.attempt.Attempt})
 }
 
 // exit is how an attempt ended.

@@ -43,6 +43,9 @@ func (p *Pool) Reboot(name string, away time.Duration) {
 			h.starter.kill()
 			h.starter.lives = false
 		}
+		if m.guard != nil {
+			m.guard.rebooted()
+		}
 	}
 	n.dark = max(n.dark, p.k.Now()+away)
 	p.At(n.dark, func() {
@@ -80,6 +83,9 @@ func (p *Pool) Suspend(name string, d time.Duration) {
 	p.At(until, func() {
 		if n.host == host && n.asleep <= p.k.Now() {
 			p.see(audit.Seen{What: audit.Woke, Node: name})
+			if m, ok := n.part.(*machineNode); ok && m.guard != nil {
+				m.guard.plan(p.rand.Between(0, guardLooks), dueWoken, 0)
+			}
 		}
 	})
 	p.unheard(n, until)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim/fault"
+	"github.com/roost-batch/roost/startd/owner"
 )
 
 // Case is a pool, what its users do, and what happens to it.
@@ -27,6 +28,14 @@ type Case struct {
 type Machine struct {
 	Number int // its name is made of it, so that it keeps it when others are left out
 	Cores  int
+	Desk   Desk // zero: it has no owner who comes
+}
+
+// Desk is when a machine is lent that has an owner: as preset "desktop" of startd/owner has it, with times of its own.
+type Desk struct {
+	Start  time.Duration // after he has left it is lent
+	Resume time.Duration // what stood still goes on
+	Leave  time.Duration // what has stood still for so long leaves
 }
 
 // Job is what a user submits, and what he does to it then.
@@ -87,6 +96,28 @@ func (m *Machine) resources() roost.Resources {
 	return roost.Resources{CPU: 1000 * roost.MilliCPU(m.Cores), Memory: 2 * roost.Bytes(m.Cores) * roost.GiB, Disk: 100 * roost.GiB}
 }
 
+// policy is that of the machine's owner; nil: it has none.
+func (d Desk) policy() *owner.Policy {
+	if d == (Desk{}) {
+		return nil
+	}
+	p, err := owner.Make(owner.Settings{Preset: "desktop", StartAfter: d.Start, ResumeAfter: d.Resume, LeaveAfter: d.Leave, Vacate: longestLeave})
+	if err != nil {
+		panic(err) // it is a preset
+	}
+	return &p
+}
+
+// desks are the names of machines that have owners.
+func (c *Case) desks() (names []string) {
+	for i := range c.Machines {
+		if c.Machines[i].Desk != (Desk{}) {
+			names = append(names, machineName(c.Machines[i].Number))
+		}
+	}
+	return names
+}
+
 // Nodes are the names of a case's nodes.
 func (c *Case) Nodes() (n fault.Nodes) {
 	for i := range c.Managers {
@@ -123,6 +154,17 @@ const (
 	longestLease  = 80 * time.Second
 )
 
+// ofDesks makes a source of its own for who has a desktop: what else a seed draws is the same whether there are some or not.
+const ofDesks = 0x6465736b
+
+// The bounds of when machines are lent that have owners: what is to happen within a run happens soon. The longest is shorter than what a real one may have,
+// and longer than leases.
+const (
+	shortestDesk = 2 * time.Second
+	longestDesk  = 2 * time.Minute
+	longestLeave = 20 * time.Second // from the word until what leaves is killed
+)
+
 // Draw draws a case of a seed.
 func Draw(seed uint64, s Size) *Case {
 	r := fault.NewRand(seed)
@@ -131,13 +173,26 @@ func Draw(seed uint64, s Size) *Case {
 		c.Managers = s.Managers
 	}
 	for i := range r.Between(1, s.Machines) {
-		c.Machines = append(c.Machines, Machine{i, r.Between(1, 4)})
+		c.Machines = append(c.Machines, Machine{Number: i, Cores: r.Between(1, 4)})
+	}
+	desks := fault.NewRand(seed ^ ofDesks)
+	for i := range c.Machines {
+		if desks.One(3) {
+			start := desks.Span(shortestDesk, longestDesk)
+			c.Machines[i].Desk = Desk{Start: start, Resume: desks.Span(shortestDesk/2, start), Leave: desks.Span(shortestDesk, longestDesk)}
+		}
 	}
 	jobs := r.Split()
 	for i := range jobs.Between(1, s.Jobs) {
 		c.Jobs = append(c.Jobs, c.draw(jobs.Split(), i+1))
 	}
-	c.Faults = fault.Draw(r.Split(), fault.Weather{Nodes: c.Nodes(), Points: Points, Kinds: s.kinds(), From: 2 * time.Second, Calm: s.Calm, Most: s.Faults})
+	w := fault.Weather{Nodes: c.Nodes(), Points: Points, Kinds: s.kinds(), From: 2 * time.Second, Calm: s.Calm, Most: s.Faults, Desks: c.desks()}
+	if len(w.Desks) == 0 {
+		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k fault.Kind) bool { return k == fault.OwnerComes })
+	}
+	if faults := r.Split(); len(w.Kinds) > 0 {
+		c.Faults = fault.Draw(faults, w)
+	}
 	return c
 }
 

@@ -16,12 +16,8 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Kinds are the kinds of faults that a simulated pool knows.
-func Kinds() []fault.Kind {
-	return []fault.Kind{
-		fault.Crash, fault.Reboot, fault.Tear, fault.Pause, fault.Suspend, fault.Cut, fault.Slow, fault.Break, fault.Step, fault.SlowDisk, fault.FullDisk, fault.SlowNode,
-	}
-}
+// Kinds are the kinds of faults that a simulated pool knows: all.
+func Kinds() []fault.Kind { return fault.Kinds() }
 
 // Points are the named instants at which a node's daemon can be made to die.
 func Points(node string) []string {
@@ -113,7 +109,7 @@ func (r *play) config() pool.Config {
 	}
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		cfg.Machines = append(cfg.Machines, pool.Machine{Name: machineName(m.Number), Resources: m.resources()})
+		cfg.Machines = append(cfg.Machines, pool.Machine{Name: machineName(m.Number), Resources: m.resources(), Owner: m.Desk.policy()})
 	}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]
@@ -220,6 +216,8 @@ func (r *play) inject(f fault.Fault) {
 		p.FullDisk(f.Node, f.For)
 	case fault.SlowNode:
 		p.SlowNode(f.Node, f.Amount, f.For)
+	case fault.OwnerComes:
+		p.OwnerComes(f.Node, f.For)
 	default:
 		panic(fmt.Sprintf("storm: %v", f))
 	}

@@ -16,6 +16,7 @@ func Shrink(c *Case, was *Outcome, play func(*Case) *Outcome, tries int) (*Case,
 		s.faults()
 		s.jobs()
 		s.nodes()
+		s.desks()
 		s.times()
 	}
 	return s.best, s.outcome
@@ -109,6 +110,15 @@ func (s *shrinking) nodes() {
 		return s.fit(some) && s.with(func(c *Case) { c.Machines = some; c.Faults = known(c) })
 	}
 	fault.Fewest(s.best.Machines, fails, s.enough)
+}
+
+// desks has machines be nobody's.
+func (s *shrinking) desks() {
+	for i := range s.best.Machines {
+		if s.best.Machines[i].Desk != (Desk{}) && !s.enough() {
+			s.with(func(c *Case) { c.Machines = slices.Clone(c.Machines); c.Machines[i].Desk = Desk{} })
+		}
+	}
 }
 
 // fit reports whether each job has a machine that can run it: one that has none waits for ever, and rightly.

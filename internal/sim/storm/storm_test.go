@@ -3,6 +3,7 @@ package storm
 import (
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -54,6 +55,7 @@ func TestSeed(t *testing.T) {
 
 // The same seed draws the same case, and each is one that can be played.
 func TestDraw(t *testing.T) {
+	owners := 0
 	for seed := range uint64(300) {
 		c := Draw(seed, DefaultSize())
 		if again := Draw(seed, DefaultSize()); !reflect.DeepEqual(c, again) {
@@ -61,6 +63,14 @@ func TestDraw(t *testing.T) {
 		}
 		if len(c.Jobs) == 0 || len(c.Machines) == 0 || c.Until <= c.Calm {
 			t.Errorf("seed %d: %+v", seed, c)
+		}
+		for _, f := range c.Faults {
+			if f.Kind == fault.OwnerComes {
+				owners++
+				if !slices.Contains(c.desks(), f.Node) {
+					t.Errorf("seed %d: %v, which has none", seed, f)
+				}
+			}
 		}
 		for i := range c.Jobs {
 			j, fits := &c.Jobs[i], false
@@ -76,6 +86,25 @@ func TestDraw(t *testing.T) {
 				}
 			}
 		}
+	}
+	if owners < 100 {
+		t.Errorf("owners come %d times", owners)
+	}
+}
+
+// Of a pool without desktops no owner comes, whatever is asked for.
+func TestDrawWithoutDesks(t *testing.T) {
+	s, none := DefaultSize(), 0
+	s.Kinds = []fault.Kind{fault.OwnerComes}
+	for seed := range uint64(100) {
+		if c := Draw(seed, s); len(c.desks()) == 0 {
+			if none++; len(c.Faults) > 0 {
+				t.Errorf("seed %d: %v", seed, c.Faults)
+			}
+		}
+	}
+	if none < 10 {
+		t.Errorf("only %d seeds have no desktop", none)
 	}
 }
 

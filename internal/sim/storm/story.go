@@ -25,7 +25,7 @@ func Story(c *Case, o *Outcome) string {
 	fmt.Fprintf(&text, "A pool of %s, %s and %s.\n", count(c.Managers, "central manager"), count(c.Schedds, "submit node"), count(len(c.Machines), "machine"))
 	for i := range c.Machines {
 		m := &c.Machines[i]
-		fmt.Fprintf(&text, "%s has %s.\n", machineName(m.Number), count(m.Cores, "core"))
+		fmt.Fprintf(&text, "%s has %s%s.\n", machineName(m.Number), count(m.Cores, "core"), m.Desk)
 	}
 	text.WriteByte('\n')
 	lines := c.lines()
@@ -46,6 +46,15 @@ func Story(c *Case, o *Outcome) string {
 		}
 	}
 	return text.String()
+}
+
+// String follows what a machine has.
+func (d Desk) String() string {
+	if d == (Desk{}) {
+		return ""
+	}
+	return fmt.Sprintf(", and an owner: it is lent %v after he has left, what stood still goes on after %v, and leaves when it has stood still for %v",
+		d.Start, d.Resume, d.Leave)
 }
 
 // line is one of a story.

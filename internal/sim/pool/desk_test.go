@@ -1,0 +1,143 @@
+package pool
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/startd/owner"
+)
+
+// desk is a pool of one machine of two cores, whose owner has tasks stand still at once, go on 10 s after he has left, and leave when they have stood still for
+// a minute; the machine is lent 20 s after he has left. Two jobs of one task of 30 s and one core come, at first and at second.
+func desk(t *testing.T, first, second time.Duration, then func(*Pool)) (seen []audit.Seen) {
+	t.Helper()
+	policy, err := owner.Make(owner.Settings{
+		Preset: "desktop", StartAfter: 20 * time.Second, ResumeAfter: 10 * time.Second, LeaveAfter: time.Minute, Vacate: 10 * time.Second,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine := Machine{Name: "desk", Resources: roost.Resources{CPU: 2000, Memory: 4 << 30, Disk: 1 << 30}, Owner: &policy}
+	c := Config{Seed: 1, Managers: 1, Schedds: 1, Checks: true, Machines: []Machine{machine}}
+	for _, at := range []time.Duration{first, second} {
+		ad := classad.New()
+		ad.SetInt(roost.AttrRequestCpus, 1)
+		ad.SetInt(roost.AttrRequestMemory, 512)
+		ad.SetInt(roost.AttrJobLease, 3600)
+		c.Jobs = append(c.Jobs, Job{At: at, Owner: "ann", Spec: queue.Spec{Ad: ad, Count: 1}, Run: []time.Duration{30 * time.Second}})
+	}
+	a := audit.New(audit.DefaultRules())
+	c.Observe = func(s audit.Seen) {
+		a.See(s)
+		seen = append(seen, s)
+	}
+	p, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	then(p)
+	p.At(5*time.Minute, func() { a.See(audit.Seen{At: p.Now(), What: audit.Calm}) })
+	if !p.Finish(time.Hour) {
+		t.Fatal("not all has come to its end")
+	}
+	p.Run(p.Now() + time.Minute)
+	a.Finish(p.Now())
+	for _, b := range a.Broken() {
+		t.Errorf("%v", b.String())
+	}
+	return seen
+}
+
+// when is when something was seen the nth time, from 1, and how; 0 for never.
+func when(seen []audit.Seen, n int, words string) time.Duration {
+	for _, s := range seen {
+		if strings.Contains(s.String(), words) {
+			if n--; n == 0 {
+				return s.At
+			}
+		}
+	}
+	return 0
+}
+
+// TestOwnerComes: tasks stand still while somebody uses their machine, and go on or leave by his policy; it gives no claims then. Whoever stops them: where the
+// startd stands still, or is dead, the guard does.
+func TestOwnerComes(t *testing.T) {
+	const first, second = "attempt 1 of 1[0].schedd0 ", "attempt 1 of 2[0].schedd0 "
+	type at struct {
+		words string
+		n     int
+		at    time.Duration // to the second
+	}
+	for name, c := range map[string]struct {
+		second time.Duration // when the second job comes
+		then   func(*Pool)
+		want   []at
+	}{
+		"he goes soon": {
+			15 * time.Second, func(p *Pool) { p.At(10*time.Second, func() { p.OwnerComes("desk", 10*time.Second) }) },
+			[]at{
+				{"somebody sits down", 1, 10 * time.Second}, {first + "stands still", 1, 10 * time.Second}, {"desk: lends 0 cores", 2, 10 * time.Second},
+				{"he leaves", 1, 20 * time.Second}, {first + "goes on", 1, 30 * time.Second}, {"lends 2 cores", 2, 40 * time.Second}, {second + "begins", 1, 40 * time.Second},
+				{first + "has no process", 1, 51 * time.Second}, {second + "has no process", 1, 70 * time.Second},
+			},
+		},
+		"he stays": {
+			0, func(p *Pool) { p.At(10*time.Second, func() { p.OwnerComes("desk", 2*time.Minute) }) },
+			[]at{
+				{first + "stands still", 1, 10 * time.Second}, {first + "has no process", 1, 70 * time.Second}, {first + "goes on", 1, 0},
+				{"he leaves", 1, 130 * time.Second}, {"attempt 2 of 1[0].schedd0 begins", 1, 150 * time.Second}, {"attempt 2 of 2[0].schedd0 begins", 1, 150 * time.Second},
+			},
+		},
+		"the startd is stopped": {
+			0, func(p *Pool) {
+				p.At(9*time.Second, func() { p.Pause("desk", 20*time.Second) })
+				p.At(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
+			},
+			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 39 * time.Second}, {first + "has no process", 1, 59 * time.Second}},
+		},
+		"the startd is dead": {
+			0, func(p *Pool) {
+				p.At(9*time.Second, func() { p.Crash("desk", 10*time.Second) })
+				p.At(10*time.Second, func() { p.OwnerComes("desk", 15*time.Second) })
+			},
+			[]at{
+				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 25 * time.Second}, {first + "goes on", 1, 35 * time.Second},
+				{first + "has no process", 1, 55 * time.Second},
+			},
+		},
+		"the startd dies, and he goes meanwhile": {
+			0, func(p *Pool) {
+				p.At(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
+				p.At(12*time.Second, func() { p.Crash("desk", 30*time.Second) })
+			},
+			[]at{
+				{first + "stands still", 1, 10 * time.Second}, {"he leaves", 1, 15 * time.Second}, {first + "goes on", 1, 42 * time.Second},
+				{first + "has no process", 1, 62 * time.Second},
+			},
+		},
+		"the host sleeps": {
+			0, func(p *Pool) { p.At(10*time.Second, func() { p.Suspend("desk", 10*time.Second) }) },
+			[]at{{"desk: wakes", 1, 20 * time.Second}, {first + "stands still", 1, 20 * time.Second}, {first + "goes on", 1, 40 * time.Second}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := desk(t, time.Second, c.second, c.then)
+			for _, want := range c.want {
+				if got := when(seen, want.n, want.words); got.Truncate(time.Second) != want.at {
+					t.Errorf("%q is seen at %v, want %v", want.words, got, want.at)
+				}
+			}
+			for _, s := range seen {
+				if t.Failed() {
+					t.Log(s.At, s)
+				}
+			}
+		})
+	}
+}
