@@ -114,7 +114,7 @@ func runPool(c *call, args []string) error {
 	if err := c.tellRun(r); err != nil || bad == 0 {
 		return err
 	}
-	return usage("of the commands %d made no sense", bad)
+	return usage("%s made no sense", plural(bad, "command"))
 }
 
 // again plays it once more, and says if that comes out differently.

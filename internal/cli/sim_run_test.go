@@ -40,7 +40,7 @@ func TestSimRunPause(t *testing.T) {
 		{"roost sim run mix.hcl --pause", "stop\nfly\nstep soon\nstep -1\nuntil\nuntil 0s\nshow me\n\n# a remark\nhlep\n", []string{"mix.hcl: 1 job"}, []string{
 			"stop: there is no such command; did you mean step?", "fly: there is no such command; there are step, until, run, show, jobs, machines, quit, help",
 			"step soon: that is neither a number of changes nor a length of time", "step -1: that is neither", "until: when?", "until 0s: that is no time after 0.000s", "show: me is too much",
-			"hlep: there is no such command; did you mean help?",
+			"hlep: there is no such command; did you mean help?", "8 commands made no sense",
 		}, 64},
 		{"roost sim run c.cell --pause", "jobs\nmachines\nstep 100s\njobs 7\n", []string{"7.pool", "12.pool", "n1", "    100.000s  waiting ", "7.pool  bob"}, nil, 0},
 		{"roost sim run - --pause", smallMix, nil, []string{"--pause reads commands from the standard input"}, 64},

@@ -68,7 +68,7 @@ type conversation struct {
 
 func newManager(p *Pool, i int) *managerNode {
 	m := &managerNode{index: i}
-	m.node = p.newNode(fmt.Sprintf("manager%d", i), m)
+	m.node = p.newNode(p.unlike(fmt.Sprintf("manager%d", i)), m)
 	return m
 }
 

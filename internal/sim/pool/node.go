@@ -66,6 +66,14 @@ func (p *Pool) newNode(name string, of part) *node {
 	return n
 }
 
+// unlike is a name that no machine has, as like the given one as may be.
+func (p *Pool) unlike(name string) string {
+	for slices.ContainsFunc(p.cfg.Machines, func(m Machine) bool { return m.Name == name }) {
+		name += "x"
+	}
+	return name
+}
+
 // now is what the wall clock shows, and boot what CLOCK_BOOTTIME does.
 func (n *node) now() time.Time { return n.p.cfg.Began.Add(n.p.k.Now() + n.wall) }
 

@@ -158,8 +158,8 @@ func TestBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 {
-			c.Machines = append(c.Machines, Machine{Units: units, Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
+		for _, name := range []string{"machine0", "schedd1"} {
+			c.Machines = append(c.Machines, Machine{Name: name, Units: units, Resources: roost.Resources{CPU: 4000, Memory: 8 << 30, Disk: 1 << 30}})
 		}
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, 2)
@@ -180,12 +180,15 @@ func TestBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, schedds, _ := p.Nodes(); schedds[1] != "schedd1x" {
+			t.Fatalf("schedds %v beside a machine schedd1", schedds)
+		}
 		if s := p.State(); s.Running != 4 || s.Waiting != 1 || s.Endless != 1 || s.Used.CPU != 8000 {
 			t.Fatalf("seed %d: at the beginning: %+v", seed, s)
 		}
 		if seed > 0 {
 			r := kernel.NewRand(seed, 5)
-			for _, n := range []string{"manager0", "schedd0", "schedd1", "machine0", "machine1"} {
+			for _, n := range []string{"manager0", "schedd0", "schedd1", "schedd1x", "machine0"} {
 				p.At(r.Between(0, time.Minute), func() { p.Crash(n, r.Between(time.Second, 20*time.Second)) })
 			}
 		}

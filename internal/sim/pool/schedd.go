@@ -75,7 +75,7 @@ type scheddDisk struct {
 
 func newSchedd(p *Pool, i int) *scheddNode {
 	s := &scheddNode{jobs: map[uint64]int{}, ended: map[uint64]map[int]bool{}, leaders: make([]sighting, len(p.managers))}
-	s.node = p.newNode(fmt.Sprintf("schedd%d", i), s)
+	s.node = p.newNode(p.unlike(fmt.Sprintf("schedd%d", i)), s)
 	s.files = scheddDisk{snapshots: map[uint64][]byte{}, past: map[uint64]bool{}, keys: map[string][]roost.JobID{}}
 	return s
 }
