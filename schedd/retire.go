@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,7 +40,7 @@ func (s *Schedd) retire(now time.Time) {
 	}
 	s.retiredAt = now // the log is read once for all of them
 	var seqs []uint64
-	for seq := range s.retiring {
+	for _, seq := range slices.Sorted(maps.Keys(s.retiring)) {
 		st, ok := s.queue.Status(seq)
 		final := st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
 		switch {
