@@ -46,7 +46,7 @@ func (l *Lender) Attend(now slot.Instant) (did Did, wake slot.Instant) {
 	did.News = why != l.why
 	l.why = why
 	l.books.Lend(l.ofOwner(why))
-	if l.ownerActive() {
+	if l.ownerActive() || !l.synced { // until the guard has been heard, somebody may be there
 		l.books.HandBack(l.ofOwner(why))
 	}
 	return did, l.wake

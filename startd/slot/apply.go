@@ -221,8 +221,7 @@ func (c *Core) Drained(reason string) {
 	c.version++
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		if claim := c.claims[id]; claim.State == Exited {
-			claim.ending = reason // it waits to be acknowledged
-			c.leave(claim)
+			c.bury(claim, reason)
 		} else {
 			c.finish(claim, Vacated, false, reason)
 		}

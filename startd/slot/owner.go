@@ -16,15 +16,23 @@ func (c *Core) Lend(refused string) {
 }
 
 // HandBack ends all claims on which nothing runs yet: whoever waits here would wait for nobody knows how long. An attempt that is being started goes,
-// too: it has done nothing yet.
+// too: it has done nothing yet. A claim whose attempt has ended goes when that has been acknowledged, or its schedd would put the next one there.
 func (c *Core) HandBack(reason string) {
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		switch claim := c.claims[id]; {
-		case claim == nil || claim.ending != "" || claim.State == Exited || claim.live() && claim.Running:
+		case claim == nil || claim.ending != "" || claim.live() && claim.Running:
+		case claim.State == Exited || claim.Over:
+			c.bury(claim, reason)
 		default:
 			c.finish(claim, Vacated, true, reason)
 		}
 	}
+}
+
+// bury has a claim go whose attempt has ended, when that has been acknowledged.
+func (c *Core) bury(claim *Claim, reason string) {
+	claim.ending = reason
+	c.leave(claim)
 }
 
 // Expel ends a claim, and what runs on it: with a checkpoint and its notice, or at once. It reports whether the claim was there.
@@ -33,9 +41,8 @@ func (c *Core) Expel(id ClaimID, fast bool, reason string) bool {
 	if claim == nil {
 		return false
 	}
-	if claim.State == Exited { // it waits to be acknowledged
-		claim.ending = reason
-		c.leave(claim)
+	if claim.State == Exited {
+		c.bury(claim, reason)
 		return true
 	}
 	c.finish(claim, Vacated, fast, reason)
