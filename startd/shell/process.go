@@ -18,6 +18,7 @@ import (
 type process struct {
 	pid, parent, session int
 	state                byte
+	environment          int // bytes of what it was started with; -1 while it is just becoming another program, or if it has ended
 }
 
 // readProcess reads the stat line of a process. The name in it may hold anything, so fields are counted from the last parenthesis.
@@ -32,8 +33,19 @@ func readProcess(pid int) (process, error) {
 	}
 	parent, _ := strconv.Atoi(string(fields[1]))
 	session, _ := strconv.Atoi(string(fields[3]))
-	return process{pid, parent, session, fields[0][0]}, nil
+	p := process{pid, parent, session, fields[0][0], -1}
+	if len(fields) > envEnd {
+		first, _ := strconv.ParseUint(string(fields[envEnd-1]), 10, 64)
+		end, _ := strconv.ParseUint(string(fields[envEnd]), 10, 64)
+		if end > 0 {
+			p.environment = int(end - first)
+		}
+	}
+	return p, nil
 }
+
+// envEnd is the place of env_end behind the name (proc(5)). It is 0 from when a program has made way for the next until that has its arguments.
+const envEnd = 51 - 3
 
 func procFile(pid int, name string) string { return filepath.Join("/proc", strconv.Itoa(pid), name) }
 

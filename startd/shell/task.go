@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -168,8 +169,21 @@ func (t *Task) read(program int, uid uint32) error {
 }
 
 // readEnvironment reads what the program was started with. The program may have written over it: what is no variable is left out, and all of it is
-// the user's own.
+// the user's own. While it becomes another program there is none to read for a moment.
 func readEnvironment(pid int) ([]string, error) {
+	for late := time.Now().Add(time.Second); ; time.Sleep(time.Millisecond) {
+		p, err := readProcess(pid)
+		if err != nil {
+			return nil, err
+		}
+		list, err := readVariables(pid)
+		if err != nil || len(list) > 0 || p.environment == 0 || time.Now().After(late) {
+			return list, err
+		}
+	}
+}
+
+func readVariables(pid int) ([]string, error) {
 	f, err := os.Open(procFile(pid, "environ"))
 	if err != nil {
 		return nil, err
