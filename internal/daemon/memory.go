@@ -40,8 +40,11 @@ func (h *heap) read() {
 
 // idle reports whether little has happened since then, and much more is held than lives.
 func (h *heap) idle(then heap) bool {
-	return h.allocated-then.allocated < quiet && h.held > h.live+max(spare, h.live/2)
+	return h.allocated-then.allocated < quiet && h.excess() > max(spare, h.live/2)
 }
+
+// excess is what is held beyond what lives.
+func (h *heap) excess() uint64 { return h.held - min(h.live, h.held) }
 
 // percent is how much more than what lives there may be.
 func (h *heap) percent() int {
@@ -68,10 +71,10 @@ func GiveBack(ctx context.Context) {
 				percent = p
 				debug.SetGCPercent(p)
 			}
-			if now.idle(then) && now.held > left+spare/2 { // what cannot be given back is not asked for again
+			if now.idle(then) && now.excess() > left+spare/2 { // what cannot be given back is not asked for again
 				debug.FreeOSMemory()
 				now.read()
-				left = now.held
+				left = now.excess()
 			}
 		}
 	}()
