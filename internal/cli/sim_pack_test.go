@@ -22,12 +22,29 @@ func simFiles(t *testing.T, dir string) {
 	}
 }
 
+// packLine is a command on a small cell.
+type packLine struct {
+	line, out, stderr, file string // what has to be in them; file: in the one that was written
+	code                    int
+}
+
+func (test packLine) try(t *testing.T) {
+	t.Helper()
+	a, stdout, stderr := testApp(t, t.TempDir())
+	simFiles(t, a.dir)
+	code := a.Run(t.Context(), strings.Fields(test.line))
+	if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
+		t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
+	}
+	text, _ := os.ReadFile(filepath.Join(a.dir, "out"))
+	if !strings.Contains(string(text), test.file) || test.file == "" && len(text) > 0 {
+		t.Errorf("%s: it wrote %.200q", test.line, text)
+	}
+}
+
 // TestSimPack holds what is said of filling a small cell, what goes into files, and what is refused.
 func TestSimPack(t *testing.T) {
-	for _, test := range []struct {
-		line, out, stderr, file string // what has to be in them; file: in the one that was written
-		code                    int
-	}{
+	for _, test := range []packLine{
 		{"roost sim pack nodes.csv pods.csv", "pods.csv on nodes.csv: 3 machines with 8 GPUs; 6 tasks of 6 kinds", "", "", 0},
 		{"roost sim pack nodes.csv pods.csv --seeds 2 --score worst-fit", "worst-fit: each order twice, digest ", "", "", 0},
 		{"roost sim pack nodes.csv pods.csv --seeds 2 --json --score best-fit,hybrid", `"score": "best-fit"`, "", "", 0},
@@ -40,25 +57,13 @@ func TestSimPack(t *testing.T) {
 		{"roost sim pack nodes.csv nowhere", "", "nowhere: no such file or directory", "", 66},
 		{"roost sim pack nodes.csv", "", "pack needs a list of nodes and a list of pods", "", 64},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
-		simFiles(t, a.dir)
-		code := a.Run(t.Context(), strings.Fields(test.line))
-		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
-			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
-		}
-		text, _ := os.ReadFile(filepath.Join(a.dir, "out"))
-		if !strings.Contains(string(text), test.file) || test.file == "" && len(text) > 0 {
-			t.Errorf("%s: it wrote %.200q", test.line, text)
-		}
+		test.try(t)
 	}
 }
 
 // TestSimCompact holds what is said of a small cell, what goes into files, and what is refused.
 func TestSimCompact(t *testing.T) {
-	for _, test := range []struct {
-		line, out, stderr, file string // as above
-		code                    int
-	}{
+	for _, test := range []packLine{
 		{"roost sim compact nodes.csv pods.csv", "nodes.csv, pods.csv: 3 machines, 6 tasks\n\nSCORE ", "", "", 0},
 		{"roost sim compact nodes.csv pods.csv --seeds 3 --score best-fit --exact", "90th percentile of 3 orders; more is beside best-fit", "", "", 0},
 		{"roost sim compact nodes.csv pods.csv --seeds 3 --ways", "nothing reclaimed ", "", "", 0},
@@ -70,15 +75,6 @@ func TestSimCompact(t *testing.T) {
 		{"roost sim compact nodes.csv pods.csv --order easy", "", "--order has no meaning for roost sim compact", "", 64},
 		{"roost sim compact nodes.csv", "", "nodes.csv: ", "", 65},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
-		simFiles(t, a.dir)
-		code := a.Run(t.Context(), strings.Fields(test.line))
-		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
-			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
-		}
-		text, _ := os.ReadFile(filepath.Join(a.dir, "out"))
-		if !strings.Contains(string(text), test.file) || test.file == "" && len(text) > 0 {
-			t.Errorf("%s: it wrote %.200q", test.line, text)
-		}
+		test.try(t)
 	}
 }
