@@ -80,9 +80,11 @@ func (r *replay) next() (e event, ok bool) {
 	if len(r.agenda.list) > 0 && (!ok || r.agenda.list[0].before(&e)) {
 		e, ok = r.agenda.list[0], true
 	}
-	if len(r.starting) > 0 {
-		if s := (event{at: r.now, order: int64(start) << kindBits, task: r.starting[0]}); !ok || s.before(&e) {
-			r.starting = r.starting[1:]
+	if r.told < len(r.starting) {
+		if s := (event{at: r.now, order: int64(start) << kindBits, task: r.starting[r.told]}); !ok || s.before(&e) {
+			if r.told++; r.told == len(r.starting) {
+				r.starting, r.told = r.starting[:0], 0
+			}
 			return s, true
 		}
 	}

@@ -48,24 +48,27 @@ func (r *replay) fill(free int64, from int) {
 	case front > 0:
 		r.head = nil
 	}
+	head := r.queue[front].number
 	r.gap = r.gap[:0]
 	if rest > 0 {
-		r.gap = r.gaps(r.gap, r.queue[min(max(front+1, from), len(r.queue)):], rest)
-	}
-	if r.Order == SJBF && len(r.gap) > 1 {
-		slices.SortStableFunc(r.gap, func(a, b waiter) int { return cmp.Compare(a.guess, b.guess) })
+		behind := r.queue[min(max(front+1, from), len(r.queue)):]
+		if r.Order == SJBF && len(behind) > 1 {
+			behind = r.shortest
+		}
+		r.gap = r.gaps(r.gap, behind, head, rest)
 	}
 	for list := r.gap; front > 0 || len(list) > 0; front = 0 {
 		n := min(few, len(list))
 		r.plan(front+1, list[:n])
-		list = r.gaps(list[:0], list[n:], r.left)
+		list = r.gaps(list[:0], list[n:], head, r.left)
 	}
 }
 
-// gaps adds to a list who of some may start before the head of the queue, as far as is known of what is held for that: those for whom there are enough processors.
-func (r *replay) gaps(list, of []waiter, free int64) []waiter {
+// gaps adds to a list who of some behind the head of the queue may start before it, as far as is known of what is held for that: those for whom there are enough
+// processors.
+func (r *replay) gaps(list, of []waiter, head uint64, free int64) []waiter {
 	for _, w := range of {
-		if w.procs <= free && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, sized(w.procs))) {
+		if w.procs <= free && w.number > head && (r.head == nil || r.head.Leaves(epoch+r.now+w.guess, sized(w.procs))) {
 			list = append(list, w)
 		}
 	}
@@ -121,20 +124,43 @@ func (r *replay) stand() {
 	r.snapshot.Now = time.Unix(epoch+r.now, 0)
 }
 
+// join puts a task at the end of the queue.
+func (r *replay) join(t *task) {
+	w := waiter{t.procs, t.guess, t.number, t}
+	r.queue = append(r.queue, w)
+	if r.Order == SJBF {
+		i, _ := slices.BinarySearchFunc(r.shortest, w, shorter)
+		r.shortest = slices.Insert(r.shortest, i, w)
+	}
+}
+
+// shorter orders by how long tasks are taken to run, then by who was submitted first.
+func shorter(a, b waiter) int {
+	if a.guess != b.guess {
+		return cmp.Compare(a.guess, b.guess)
+	}
+	return cmp.Compare(a.number, b.number)
+}
+
 // begin starts a task.
 func (r *replay) begin(q *match.Request) {
-	i := 0
-	for &r.queue[i].task.request != q {
-		i++
-	}
-	t := r.queue[i].task
-	if i == 0 {
+	i, _ := slices.BinarySearchFunc(r.queue, q.Key.ID, func(w waiter, number uint64) int { return cmp.Compare(w.number, number) })
+	w := r.queue[i]
+	if i == 0 && len(r.queue) > short {
 		r.queue = r.queue[1:]
 	} else {
 		r.queue = slices.Delete(r.queue, i, i+1)
 	}
+	if r.Order == SJBF {
+		i, _ := slices.BinarySearchFunc(r.shortest, w, shorter)
+		r.shortest = slices.Delete(r.shortest, i, i+1)
+	}
+	t := w.task
 	t.Start, t.Early = r.now, q.Priority != math.MaxInt32
 	r.insert(t)
 	r.left -= t.procs
 	r.starting = append(r.starting, t)
 }
+
+// short is a queue that is rather moved than let grow into new memory.
+const short = 64

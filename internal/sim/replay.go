@@ -79,6 +79,7 @@ type task struct {
 // waiter is a task that waits, with what is looked at again and again.
 type waiter struct {
 	procs, guess int64
+	number       uint64
 	task         *task
 }
 
@@ -89,8 +90,10 @@ type replay struct {
 	jobs      []Outcome
 	submitted int     // of the jobs
 	starting  []*task // at this instant, in their order
+	told      int     // how many of those have been
 	agenda    agenda
 	queue     []waiter           // in the order of submission
+	shortest  []waiter           // SJBF: the same, the shortest first
 	running   []*task            // in the order in which they are taken to end
 	returns   []forecast.Release // what they give back then
 	used      int64              // their processors
@@ -103,7 +106,7 @@ type replay struct {
 	classes  map[int64]*match.Class // by processors
 	recent   map[int64][2]int64     // by user: how long the last two took, the last first; 0: there was none
 	spare    []*task                // that have ended
-	gap      []waiter               // memory for those of one pass
+	gap      []waiter               // memory for those of one pass, who may start before the head
 }
 
 // owner owns all jobs: in a replay of who came first there are no shares.
@@ -263,7 +266,7 @@ func (r *replay) enqueue(t *task) error {
 	t.request = match.Request{
 		Key: match.Key{Schedd: "log", ID: t.number}, Submitter: owner, Band: roost.Batch, Oldest: int64(t.number) + 1, Wanted: 1, Class: class,
 	}
-	r.queue = append(r.queue, waiter{t.procs, t.guess, t})
+	r.join(t)
 	if r.Order != EASY || t.procs <= r.free() {
 		r.pass(true)
 	}
