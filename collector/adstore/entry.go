@@ -40,36 +40,9 @@ func checkNames(u Update) error {
 }
 
 func newEntry(u Update, limits Limits) (*Entry, error) {
-	subject := fmt.Sprintf("ad of %s %q", u.Type, u.Name)
-	private := 0
-	for name, text := range u.Private {
-		private += len(name) + len(text)
-	}
-	if n := max(len(u.Ad), private); n > limits.AdBytes {
-		return nil, fmt.Errorf("%s: %w: %d bytes, and %d is the most", subject, roost.Invalid, n, limits.AdBytes)
-	}
-	ad, err := classad.Parse(u.Ad)
+	ad, err := u.read(limits)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", subject, roost.Invalid, err)
-	}
-	if ad.Len() > limits.Attributes {
-		return nil, fmt.Errorf("%s: %w: %d attributes, and %d is the most", subject, roost.Invalid, ad.Len(), limits.Attributes)
-	}
-	for name := range u.Private {
-		if _, public := ad.Lookup(name); public {
-			return nil, fmt.Errorf("%s: %w: %s is public and private", subject, roost.Invalid, name)
-		}
-	}
-	for name, want := range map[string]string{roost.AttrMyType: u.Type, roost.AttrName: u.Name} {
-		if got, ok := ad.Str(name); ok && !strings.EqualFold(got, want) {
-			return nil, fmt.Errorf("%s: %w: %s in it is %q", subject, roost.Invalid, name, got)
-		}
-	}
-	if err := checkHost(ad, u); err != nil {
-		return nil, fmt.Errorf("%s: %w", subject, err)
-	}
-	if err := checkAmounts(ad); err != nil {
-		return nil, fmt.Errorf("%s: %w", subject, err)
+		return nil, fmt.Errorf("ad of %s %q: %w", u.Type, u.Name, err)
 	}
 	return &Entry{
 		Type: u.Type, Name: u.Name, Text: u.Ad, Ad: ad,
@@ -77,8 +50,41 @@ func newEntry(u Update, limits Limits) (*Entry, error) {
 	}, nil
 }
 
+// read is what the update says, if that can be.
+func (u *Update) read(limits Limits) (ad *classad.Ad, err error) {
+	private := 0
+	for name, text := range u.Private {
+		private += len(name) + len(text)
+	}
+	if n := max(len(u.Ad), private); n > limits.AdBytes {
+		return nil, fmt.Errorf("%w: %d bytes, and %d is the most", roost.Invalid, n, limits.AdBytes)
+	}
+	if ad = u.Read; ad == nil {
+		if ad, err = classad.Parse(u.Ad); err != nil {
+			return nil, fmt.Errorf("%w: %w", roost.Invalid, err)
+		}
+	}
+	if ad.Len() > limits.Attributes {
+		return nil, fmt.Errorf("%w: %d attributes, and %d is the most", roost.Invalid, ad.Len(), limits.Attributes)
+	}
+	for name := range u.Private {
+		if _, public := ad.Lookup(name); public {
+			return nil, fmt.Errorf("%w: %s is public and private", roost.Invalid, name)
+		}
+	}
+	for _, own := range [...]struct{ name, want string }{{roost.AttrMyType, u.Type}, {roost.AttrName, u.Name}} {
+		if got, ok := ad.Str(own.name); ok && !strings.EqualFold(got, own.want) {
+			return nil, fmt.Errorf("%w: %s in it is %q", roost.Invalid, own.name, got)
+		}
+	}
+	if err := checkHost(ad, u); err != nil {
+		return nil, err
+	}
+	return ad, checkAmounts(ad)
+}
+
 // checkHost makes sure that a node speaks of no other host: Machine is by what people find it.
-func checkHost(ad *classad.Ad, u Update) error {
+func checkHost(ad *classad.Ad, u *Update) error {
 	if u.Node == "" {
 		return nil
 	}

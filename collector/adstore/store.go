@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 )
 
 // Limits bounds a store.
@@ -45,6 +46,7 @@ type Update struct {
 	Started    int64 // unix nanoseconds
 	Lease      time.Duration
 	Ad         string            // empty: as before, only the lease starts again
+	Read       *classad.Ad       // what Ad says, where somebody has read it already; nil: it is read here
 	Private    map[string]string // for negotiators only
 	Invalidate bool              // the daemon is going away
 }

@@ -146,10 +146,14 @@ func (r *Replica) quorumTime() time.Duration {
 	return all[(r.peers-1)/2]
 }
 
-// Write returns what is to be on disk before messages leave that were made until now; ok is false when there is nothing new. Written is to be called then.
-func (r *Replica) Write() (disk Disk, ok bool) {
-	ok, r.dirty = r.dirty, false
-	return r.disk, ok
+// Write returns what is to be on disk before messages leave that were made until now, nil when there is nothing new. Written is to be called then.
+func (r *Replica) Write() *Disk {
+	if !r.dirty {
+		return nil
+	}
+	r.dirty = false
+	disk := r.disk
+	return &disk
 }
 
 // Written tells that a disk that Write returned is safe.
@@ -163,11 +167,11 @@ func (r *Replica) Written(disk *Disk) {
 	}
 }
 
-// Messages drains what is to be sent, when all that was written before is safe.
-func (r *Replica) Messages() []Message {
-	out := r.out
-	r.out = nil
-	return out
+// Messages drains what is to be sent, when all that was written before is safe, to the end of a list.
+func (r *Replica) Messages(list []Message) []Message {
+	list = append(list, r.out...)
+	r.out = r.out[:0]
+	return list
 }
 
 // Committed returns the next entry that is to be applied; ok is false when there is none.

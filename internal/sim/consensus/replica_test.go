@@ -62,16 +62,16 @@ func (g *group) flush(h *host) {
 		if h.writing != nil {
 			break
 		}
-		disk, dirty := h.Write()
-		h.held = append(h.held, h.Messages()...)
-		if !dirty {
+		disk := h.Write()
+		h.held = h.Messages(h.held)
+		if disk == nil {
 			for _, m := range h.held {
 				g.send(m)
 			}
 			h.held = nil
 			break
 		}
-		h.writing, h.at = &disk, g.now+g.rand.Between(0, 10*time.Millisecond)
+		h.writing, h.at = disk, g.now+g.rand.Between(0, 10*time.Millisecond)
 	}
 	for index, e, ok := h.Committed(); ok; index, e, ok = h.Committed() {
 		text := fmt.Sprintf("%d %s", e.Term, e.Text)

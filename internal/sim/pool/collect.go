@@ -94,7 +94,7 @@ func (m *managerNode) machines() {
 			case e == nil:
 				all = append(all, negotiator.ReadMachine(m.now(), d.Name, 0, 0, nil, nil))
 			default:
-				all = append(all, negotiator.ReadMachine(m.now(), d.Name, e.Started, e.Sequence, e.Ad, e.Private))
+				all = append(all, negotiator.ReadMachine(m.now(), d.Name, e.Started, e.Sequence, e.Ad.Copy(), e.Private))
 			}
 		}
 	}

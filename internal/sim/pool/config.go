@@ -27,6 +27,7 @@ type Config struct {
 	Times  Times
 	Quiet  bool // no beats, ads are neither renewed nor restated, leases hardly ever, and who has seen that nothing has changed looks less often: for long runs without faults
 	Checks bool // the cores check themselves after each event
+	Spelt  bool // collectors read the text of an ad, as real ones do; else they take what it was written from
 
 	// Observe is told what somebody sees who looks into all nodes at once; nil: nobody looks.
 	Observe func(audit.Seen)

@@ -205,6 +205,9 @@ func (m *machineNode) publish(major bool) {
 	m.ad.Sequence++
 	ad.SetInt(roost.AttrUpdateSequence, int64(m.ad.Sequence))
 	m.ad.Ad = ad.String()
+	if !m.p.cfg.Spelt {
+		m.ad.Read = ad
+	}
 	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "Clock": strconv.FormatInt(int64(m.boot()), 10)}
 	m.version, m.restated, m.running = m.core.Version(), m.p.k.Now(), running
 	for _, id := range slices.Sorted(maps.Keys(m.hands)) {
@@ -242,7 +245,7 @@ func (m *machineNode) advertise(l *adLink) {
 func (m *machineNode) renewAd(l *adLink) {
 	if !l.waiting && l.on != nil {
 		update := &adUpdate{m.ad}
-		update.Ad, update.Private = "", nil
+		update.Ad, update.Read, update.Private = "", nil, nil
 		l.waiting = true
 		m.p.send(l.on, 0, update)
 	}

@@ -155,21 +155,25 @@ func (m *managerNode) consensus() {
 
 // flushLog begins to write what is to be written, and sends what waits for nothing.
 func (m *managerNode) flushLog() {
-	if m.writing == nil {
-		disk, dirty := m.replica.Write()
-		m.held = append(m.held, m.replica.Messages()...)
-		if dirty {
-			takes, ok := m.flush()
-			m.writing, m.doomed = &disk, !ok
-			m.plan(m.p.k.Now()+takes, evDisk, 0, nil)
-		}
+	if m.writing != nil {
+		return
 	}
-	if m.writing == nil {
-		for _, x := range m.held {
-			m.p.datagram(m.node, m.p.managers[x.To].node, x)
-		}
-		m.held = nil
+	disk := m.replica.Write()
+	m.held = m.replica.Messages(m.held)
+	if disk == nil {
+		m.sendHeld()
+		return
 	}
+	takes, ok := m.flush()
+	m.writing, m.doomed = disk, !ok
+	m.plan(m.p.k.Now()+takes, evDisk, 0, nil)
+}
+
+func (m *managerNode) sendHeld() {
+	for _, x := range m.held {
+		m.p.datagram(m.node, m.p.managers[x.To].node, x)
+	}
+	m.held = m.held[:0]
 }
 
 func (m *managerNode) disk(uint64) {
@@ -179,10 +183,7 @@ func (m *managerNode) disk(uint64) {
 	}
 	m.files = *m.writing
 	m.writing = nil
-	for _, x := range m.held {
-		m.p.datagram(m.node, m.p.managers[x.To].node, x)
-	}
-	m.held = nil
+	m.sendHeld()
 	m.replica.Written(&m.files)
 	m.consensus()
 }
@@ -273,6 +274,9 @@ func (m *managerNode) deliver(c *conversation) {
 
 // confirm sends what is late when a majority has said that this manager still leads; what is too late ends its conversation.
 func (m *managerNode) confirm() {
+	if !slices.ContainsFunc(m.talks, func(c *conversation) bool { return c.late != nil }) {
+		return
+	}
 	for _, c := range slices.Clone(m.talks) {
 		switch {
 		case c.late == nil:

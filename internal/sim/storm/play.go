@@ -105,7 +105,7 @@ func (r *play) run(caught bool) {
 // config is the pool of the case.
 func (r *play) config() pool.Config {
 	cfg := pool.Config{
-		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), Checks: !r.Unchecked, Observe: r.see, Point: r.point,
+		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), Checks: !r.Unchecked, Spelt: true, Observe: r.see, Point: r.point,
 	}
 	for i := range r.Machines {
 		m := &r.Machines[i]
