@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"context"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/daemon"
 )
 
 func simCommand() *command {
@@ -90,4 +93,9 @@ func simBranches() (branches []branch) {
 	return branches
 }
 
-func doSim(c *call) error { return c.doBranch(simBranches()) }
+func doSim(c *call) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	daemon.Haste(ctx)
+	return c.doBranch(simBranches())
+}

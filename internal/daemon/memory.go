@@ -7,12 +7,24 @@ import (
 	"time"
 )
 
-// How much a daemon's heap may grow before it is collected, in per cent of what lives in it: time is dearer than memory, as long as there is little of it.
-const (
-	smallHeapPercent = 200
-	largeHeapPercent = 100
-	smallHeap        = 32 << 20 // bytes that live in it; from twice that on it is large
+// growth is how much a heap may grow before it is collected, in per cent of what lives in it: time is dearer than memory, as long as there is little of it.
+type growth struct {
+	percent int    // of a small heap
+	small   uint64 // bytes that live in it
+}
+
+// largePercent is how much a large heap may grow.
+const largePercent = 100
+
+var (
+	ofDaemons = growth{200, 32 << 20}
+	ofHaste   = growth{400, 256 << 20}
 )
+
+// of is how much it may be where so much lives.
+func (g growth) of(live uint64) int {
+	return int(min(max(g.small*uint64(g.percent)/max(live, 1), largePercent), uint64(g.percent)))
+}
 
 // When a daemon gives memory back that it does not need.
 const (
@@ -46,20 +58,16 @@ func (h *heap) idle(then heap) bool {
 // excess is what is held beyond what lives.
 func (h *heap) excess() uint64 { return h.held - min(h.live, h.held) }
 
-// percent is how much more than what lives there may be.
-func (h *heap) percent() int {
-	return int(min(max(smallHeap*smallHeapPercent/max(h.live, 1), largeHeapPercent), smallHeapPercent))
-}
-
 // GiveBack keeps a daemon's memory in proportion until the context ends. The Go runtime lets a heap that has been large shrink over many minutes; a daemon that
 // has taken in ten thousand jobs gives back within seconds what only taking them in has needed.
 func GiveBack(ctx context.Context) {
-	debug.SetGCPercent(smallHeapPercent)
+	percent := ofDaemons.percent
+	debug.SetGCPercent(percent)
 	go func() {
 		tick := time.NewTicker(lookAfter)
 		defer tick.Stop()
 		var then, now heap
-		percent, left := smallHeapPercent, uint64(0)
+		left := uint64(0)
 		for then.read(); ; then = now {
 			select {
 			case <-ctx.Done():
@@ -67,7 +75,7 @@ func GiveBack(ctx context.Context) {
 			case <-tick.C:
 			}
 			now.read()
-			if p := now.percent(); p != percent {
+			if p := ofDaemons.of(now.live); p != percent {
 				percent = p
 				debug.SetGCPercent(p)
 			}
@@ -75,6 +83,29 @@ func GiveBack(ctx context.Context) {
 				debug.FreeOSMemory()
 				now.read()
 				left = now.excess()
+			}
+		}
+	}()
+}
+
+// Haste has a process that computes for somebody who waits take more memory, so that it spends less time on collecting it, until the context ends.
+func Haste(ctx context.Context) {
+	percent := ofHaste.percent
+	debug.SetGCPercent(percent)
+	go func() {
+		tick := time.NewTicker(lookAfter)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			var now heap
+			now.read()
+			if p := ofHaste.of(now.live); p != percent {
+				percent = p
+				debug.SetGCPercent(p)
 			}
 		}
 	}()

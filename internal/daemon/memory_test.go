@@ -28,8 +28,13 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	for live, want := range map[uint64]int{0: 200, 32 * mb: 200, 48 * mb: 133, 64 * mb: 100, 4 << 30: 100} {
-		if got := (&heap{live: live}).percent(); got != want {
+		if got := ofDaemons.of(live); got != want {
 			t.Errorf("%d bytes live: %d per cent, want %d", live, got, want)
+		}
+	}
+	for live, want := range map[uint64]int{256 * mb: 400, 512 * mb: 200, 4 << 30: 100} {
+		if got := ofHaste.of(live); got != want {
+			t.Errorf("%d bytes live in haste: %d per cent, want %d", live, got, want)
 		}
 	}
 }
