@@ -137,3 +137,28 @@ func TestSimLive(t *testing.T) {
 		}
 	}
 }
+
+// TestSimLiveResults holds what the answers write as tables and as pictures.
+func TestSimLiveResults(t *testing.T) {
+	for _, test := range []struct{ line, table, picture string }{
+		{"fit small.cell --request cpus=1", "cell,machine,tasks,preempting_tasks\nnow,n2,4,0\nbehind,n2,2,0\nempty,n1,4,0\nempty,n2,4,0\n", ">in its turn<"},
+		{"when small.cell 12", "by,at_seconds,started_tasks,tasks\nasked,0,2,6\nasked,50,4,6\nasked,100,6,6\npredicted,0,2,6\n", ">When 12.pool starts<"},
+		{
+			"whatif small.cell --add n2*1",
+			"at_seconds,before_waiting_tasks,before_started_tasks,before_evicted_tasks,after_waiting_tasks,after_started_tasks,after_evicted_tasks\n0,4,2,0,2,4,0\n50,2,4,0,0,6,0\n100,0,6,0,0,6,0\n",
+			">Until the last task starts; never is as long as was looked<",
+		},
+		{"whatif small.cell --remove n1", "\n0,4,2,0,4,2,1\n", ">Queue<"},
+	} {
+		a, _, stderr := testApp(t, t.TempDir())
+		if err := os.WriteFile(filepath.Join(a.dir, "small.cell"), smallCell(t), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code := a.Run(t.Context(), strings.Fields("roost sim "+test.line+" --csv out.csv --svg out.svg"))
+		table, _ := os.ReadFile(filepath.Join(a.dir, "out.csv"))
+		picture, _ := os.ReadFile(filepath.Join(a.dir, "out.svg"))
+		if code != 0 || !strings.Contains(string(table), test.table) || !strings.Contains(string(picture), test.picture) {
+			t.Errorf("%s: exit status %d: %s\nit wrote\n%s\nand %.300s", test.line, code, stderr, table, picture)
+		}
+	}
+}

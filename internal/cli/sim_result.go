@@ -47,6 +47,29 @@ func (c *call) writeTable(head []string, rows [][]string) error {
 	return c.writeNew(file, text.String())
 }
 
+// timeSince is an axis of so many seconds from a checkpoint on, and how many seconds its unit has.
+func timeSince(seconds int64) (plot.Axis, float64) {
+	unit := 60.
+	switch {
+	case seconds > 4*86400:
+		unit = 86400
+	case seconds > 4*3600:
+		unit = 3600
+	}
+	return plot.Axis{Label: "time from the checkpoint on (" + unitName(unit) + ")"}, unit
+}
+
+// unitName is what a unit of so many seconds is called.
+func unitName(seconds float64) string {
+	switch seconds {
+	case 86400:
+		return "days"
+	case 3600:
+		return "hours"
+	}
+	return "minutes"
+}
+
 // vacant refuses a file that is there, if it is not to be written over.
 func (c *call) vacant(file string) error {
 	if file == "" || c.flag("force") {

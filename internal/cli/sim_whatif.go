@@ -19,7 +19,7 @@ import (
 func simWhatif() (branch, []ucli.Flag) {
 	return branch{
 			name: "whatif", brief: "what a change would do", least: 0, most: 1, wants: "a checkpoint of a cell, or nothing for the pool as it is now", do: whatif,
-		}, []ucli.Flag{
+		}, append([]ucli.Flag{
 			&ucli.StringSliceFlag{Name: "drain", Usage: "whatif: drain this `NODE`"},
 			&ucli.StringSliceFlag{Name: "undrain", Usage: "whatif: and let this `NODE` have tasks again"},
 			&ucli.StringSliceFlag{Name: "remove", Usage: "whatif: take this `NODE` away, with what runs there"},
@@ -31,8 +31,7 @@ func simWhatif() (branch, []ucli.Flag) {
 			&ucli.StringSliceFlag{Name: "queue", Usage: "whatif: start or stop a queue, or let so many of its tasks run, as `NAME=start|stop|N`"},
 			&ucli.StringFlag{Name: "span", Usage: "whatif: look so far ahead, a `DURATION`", Value: "1d"},
 			&ucli.BoolFlag{Name: "predicted", Usage: "whatif: take tasks to run for as long as those like them did, not as their walltimes let them"},
-			jsonFlag(),
-		}
+		}, resultFlags()...)
 }
 
 func whatif(c *call, args []string) error {
@@ -55,6 +54,12 @@ func whatif(c *call, args []string) error {
 	ask := func() (*live.Comparison, error) { return live.WhatIf(p, change, lengths, length) }
 	answer, err := answeredTwice(ask, func(a *live.Comparison) uint64 { return a.Digest })
 	if err != nil {
+		return err
+	}
+	if err := c.writeTable(whatifTable(answer)); err != nil {
+		return err
+	}
+	if err := c.writePicture(whatifCharts(p, answer, length)...); err != nil {
 		return err
 	}
 	if c.json() {
@@ -268,46 +273,10 @@ func (c *call) printMoves(p *picture.Checkpoint, a *live.Comparison) {
 		if i == mostShown {
 			break
 		}
-		job := fmt.Sprintf("request %d of %s", m.Key.ID, m.Key.Schedd)
-		if len(m.Jobs) > 0 {
-			job = m.Jobs[0]
-			if len(m.Jobs) > 1 {
-				job += fmt.Sprintf(" and %d more", len(m.Jobs)-1)
-			}
-		}
-		t.add(cell{"  " + job, ""}, cell{m.Submitter.String(), ""}, cell{fmt.Sprint(m.Tasks), ""}, cell{c.short(p, m.Before), ""}, cell{c.short(p, m.After), ""})
+		t.add(cell{"  " + moved(m), ""}, cell{m.Submitter.String(), ""}, cell{fmt.Sprint(m.Tasks), ""}, cell{c.short(p, m.Before), ""}, cell{c.short(p, m.After), ""})
 	}
 	t.print(c.stdout, c.out)
 	if n := len(a.Moved) - mostShown; n > 0 {
 		fmt.Fprintf(c.stdout, "  … and %d more\n", n)
 	}
-}
-
-func (c *call) whatifJSON(p *picture.Checkpoint, a *live.Comparison) error {
-	course := func(r *live.Course) document {
-		return document{
-			"waiting": r.Waits, "started": r.Started, "started_within_an_hour": r.Within, "evicted": r.Evicted, "mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsTo(p, r.Done),
-			"endless": r.Endless,
-		}
-	}
-	evicted, moved, drained, quotas := []document{}, []document{}, []document{}, []document{}
-	for _, e := range a.Evictions {
-		evicted = append(evicted, document{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner, "group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Why})
-	}
-	for _, m := range a.Moved {
-		moved = append(moved, document{
-			"schedd": m.Key.Schedd, "request": m.Key.ID, "jobs": m.Jobs, "owner": m.Submitter.Owner, "group": m.Submitter.Group, "tasks": m.Tasks,
-			"before_seconds": secondsTo(p, m.Before), "after_seconds": secondsTo(p, m.After),
-		})
-	}
-	for _, d := range a.Drained {
-		drained = append(drained, document{"node": d.Node, "runs": d.Runs, "unknown": d.Unknown, "over_seconds": secondsTo(p, d.Over)})
-	}
-	for _, q := range a.Quotas {
-		quotas = append(quotas, document{"whose": q.Whose, "band": q.Band, "asks": q.Asks, "most": q.Most, "over": q.Over})
-	}
-	return printJSON(c.stdout, document{
-		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas,
-		"digest": fmt.Sprintf("%016x", a.Digest),
-	})
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/plot"
 	"github.com/roost-batch/roost/internal/sim/live"
 	"github.com/roost-batch/roost/negotiator/picture"
 )
@@ -15,7 +17,7 @@ import (
 func simWhen() (branch, []ucli.Flag) {
 	return branch{
 		name: "when", brief: "when a job starts", least: 1, most: 2, wants: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now", do: when,
-	}, []ucli.Flag{varFlag(), jsonFlag()}
+	}, append([]ucli.Flag{varFlag()}, resultFlags()...)
 }
 
 // jobID is what is taken for the id of a job, and not for a job file.
@@ -57,6 +59,12 @@ func when(c *call, args []string) error {
 			return err
 		}
 		answers = append(answers, whenAnswer{lengths, a})
+	}
+	if err := c.writeTable(whenTable(answers)); err != nil {
+		return err
+	}
+	if err := c.writePicture(whenChart(of, answers)); err != nil {
+		return err
 	}
 	if c.json() {
 		return c.whenJSON(p, of, answers)
@@ -123,4 +131,37 @@ func (c *call) whenJSON(p *picture.Checkpoint, of string, answers []whenAnswer) 
 		}
 	}
 	return printJSON(c.stdout, d)
+}
+
+// whenTable is a row for each instant at which tasks of the job start, by each way to tell how long tasks run.
+func whenTable(answers []whenAnswer) (head []string, rows [][]string) {
+	for _, a := range answers {
+		for _, r := range a.Course {
+			rows = append(rows, []string{lengthNames[a.lengths], strconv.FormatInt(r.At, 10), strconv.Itoa(r.Tasks), strconv.Itoa(a.Tasks)})
+		}
+	}
+	return []string{"by", "at_seconds", "started_tasks", "tasks"}, rows
+}
+
+// whenChart is how many tasks of the job have started, from the checkpoint on.
+func whenChart(of string, answers []whenAnswer) plot.Chart {
+	end := int64(60)
+	for _, a := range answers {
+		if n := len(a.Course); n > 0 {
+			end = max(end, a.Course[n-1].At+a.Course[n-1].At/20)
+		}
+	}
+	axis, unit := timeSince(end)
+	chart := plot.Chart{Title: "When " + of + " starts", X: axis, Y: plot.Axis{Label: "tasks that have started", Max: float64(answers[0].Tasks)}}
+	for _, a := range answers {
+		s := plot.Series{Name: [...]string{"by walltimes", "by past runs"}[a.lengths], Kind: plot.Step}
+		for _, r := range a.Course {
+			s.Points = append(s.Points, plot.Point{X: float64(r.At) / unit, Y: float64(r.Tasks)})
+		}
+		if n := len(s.Points); n > 0 {
+			s.Points = append(s.Points, plot.Point{X: float64(end) / unit, Y: s.Points[n-1].Y})
+		}
+		chart.Series = append(chart.Series, s)
+	}
+	return chart
 }

@@ -23,10 +23,11 @@ type Room struct {
 	Digest      uint64
 }
 
-// OnMachine is so many tasks on a machine.
+// OnMachine is how many tasks go to a machine.
 type OnMachine struct {
-	Machine string
-	Tasks   int
+	Machine    string
+	Tasks      int // that find room
+	Preempting int // beyond that, if others make room
 }
 
 // Where is what of a cell is there for a job.
@@ -73,23 +74,29 @@ func Fit(of *picture.Checkpoint, job *picture.Ask, where Where) (*Room, error) {
 	}
 	plan := p.matcher.Plan(s)
 	room := &Room{}
-	on := map[string]int{}
+	on := map[string]*OnMachine{}
 	for _, g := range plan.Grants {
 		p.note('g', g.Machine.Name, uint64(g.Units))
 		if g.Request != &a.Request || g.Waiting {
 			continue
 		}
+		there := on[g.Machine.Name]
+		if there == nil {
+			there = &OnMachine{Machine: g.Machine.Name}
+			on[g.Machine.Name] = there
+		}
 		if len(g.Victims) > 0 {
 			room.Preempting += g.Units
 			room.Evicted += len(g.Victims)
+			there.Preempting += g.Units
 			continue
 		}
 		room.Tasks += g.Units
-		on[g.Machine.Name] += g.Units
+		there.Tasks += g.Units
 	}
 	for _, m := range p.Machines {
-		if n := on[m.Name]; n > 0 {
-			room.Machines = append(room.Machines, OnMachine{m.Name, n})
+		if there := on[m.Name]; there != nil {
+			room.Machines = append(room.Machines, *there)
 		}
 	}
 	slices.SortStableFunc(room.Machines, func(x, y OnMachine) int { return y.Tasks - x.Tasks })

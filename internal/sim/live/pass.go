@@ -113,6 +113,7 @@ func (p *Play) run(key match.ClaimKey, h *hold, again bool) {
 	p.of[key] = h
 	p.plan(key, h.ends)
 	p.began[a.Key]++
+	p.started++
 	if n := len(p.Starts); n > 0 && p.Starts[n-1] == (Start{p.now, a.Key, key.Machine, p.Starts[n-1].Units, again}) {
 		p.Starts[n-1].Units++
 	} else {

@@ -66,6 +66,7 @@ type Play struct {
 	at      map[string]int // machines, by name
 	next    uint64         // claim
 	began   map[match.Key]int
+	started int // units, of all requests
 	total   roost.Resources
 	matcher *match.Matcher
 	digest  []byte

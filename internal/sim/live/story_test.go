@@ -211,6 +211,9 @@ func (x *teller) fit(s step) (string, error) {
 	}
 	for _, on := range room.Machines {
 		fmt.Fprintf(&b, "\n%s: %d", on.Machine, on.Tasks)
+		if on.Preempting > 0 {
+			fmt.Fprintf(&b, ", and %d if others make room", on.Preempting)
+		}
 	}
 	for _, r := range room.Explanation.Reasons {
 		fmt.Fprintf(&b, "\n%d %s", r.Machines, r.Text)

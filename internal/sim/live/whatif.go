@@ -50,6 +50,7 @@ type Course struct {
 	MeanWait float64   // seconds from now on, of all that waited; what has not started counts to the end
 	Done     time.Time // when the last started; zero: not by the end
 	Endless  int       // claims of which nobody knows when they end
+	Instants []Instant // whenever something changed, in their order
 }
 
 // Move is a request that starts at another time.
@@ -215,13 +216,18 @@ func (p *Play) remove(names []string) {
 func (c *Course) run(p *Play, until int64) (first int, err error) {
 	c.Endless = p.Endless
 	waited, now := p.Waiting(), p.now
-	if err := p.Run(now, func() bool { return false }); err != nil {
+	see := func() bool {
+		c.see(p, now)
+		return false
+	}
+	if err := p.Run(now, see); err != nil {
 		return 0, err
 	}
 	first, c.Waits = len(p.Evictions), p.Waiting()
-	if err := p.Run(until, func() bool { return false }); err != nil {
+	if err := p.Run(until, see); err != nil {
 		return 0, err
 	}
+	c.see(p, now)
 	sum := 0.0
 	for _, s := range p.Starts {
 		sum += float64(s.Units) * float64(s.At-now)

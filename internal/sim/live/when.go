@@ -20,6 +20,7 @@ type Answer struct {
 	Endless int       // claims of which nobody knows when they end
 	Events  int
 	Digest  uint64
+	Course  []Reached // how many had started when, in order: at first what starts at once
 
 	Explanation *match.Explanation // why it does not start, where it does not; nil where its queue, or the pool, is stopped
 	Stopped     string             // that, in words
@@ -73,6 +74,7 @@ func when(of *picture.Checkpoint, job []*picture.Ask, ahead, tasks int, lengths 
 			a.Last = p.Now()
 		}
 		a.Started = max(min(n, tasks), 0)
+		a.see(p.now-of.Now.Unix(), a.Started)
 		return n >= tasks
 	}
 	err = p.Run(p.now+int64(Horizon/time.Second), enough)
