@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/picture"
+	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // maxCheckpoint bounds a checkpoint of a cell, packed, in bytes. One of a hundred thousand machines has about a hundred megabytes.
@@ -55,17 +57,13 @@ func (c *call) depict() (*picture.Checkpoint, error) {
 	if err != nil {
 		return nil, problem(roost.Internal, "what the negotiator wrote cannot be read: %v", err)
 	}
-	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}})
+	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true, Ads: true, Attributes: []string{roost.AttrGroup, roost.AttrMaxRunning}})
 	if err != nil {
 		return nil, err
 	}
 	p.Jobs = nil
 	for _, s := range found {
-		j := picture.Job{
-			ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(), Submitted: s.GetSubmitted(),
-			Waiting: int(s.GetCounts()[roost.Idle.String()]), Running: int(s.GetCounts()[roost.Running.String()] + s.GetCounts()[roost.Starting.String()]),
-		}
-		if j.Waiting+j.Running > 0 {
+		if j := depicted(s); j.Open > 0 {
 			p.Jobs = append(p.Jobs, j)
 		}
 	}
@@ -73,6 +71,29 @@ func (c *call) depict() (*picture.Checkpoint, error) {
 		p.Silent = append(p.Silent, m.Node)
 	}
 	return p, nil
+}
+
+// depicted is a job as a checkpoint has it.
+func depicted(s *wire.JobStatus) picture.Job {
+	j := picture.Job{
+		ID: s.GetId(), Name: s.GetName(), Owner: s.GetOwner(), Request: s.GetRequestId(), Priority: s.GetPriority(), Submitted: s.GetSubmitted(), Band: s.GetBand(),
+		Waiting: int(s.GetCounts()[roost.Idle.String()]), Running: int(s.GetCounts()[roost.Running.String()] + s.GetCounts()[roost.Starting.String()]),
+	}
+	for name, n := range s.GetCounts() {
+		if state, err := roost.ParseTaskState(name); err == nil && !state.Final() {
+			j.Open += int(n)
+		}
+	}
+	j.Asks(s.GetRequest().Vector())
+	if ad, err := classad.Parse(s.GetAd()); err == nil {
+		j.Group, _ = ad.Str(roost.AttrGroup)
+		most, _ := ad.Int(roost.AttrMaxRunning)
+		j.AtOnce = int(most)
+	}
+	if j.Waiting+j.Running == 0 {
+		j.Why, j.Refused = s.GetReason(), queue.WasRefused(s.GetReason())
+	}
+	return j
 }
 
 // askCheckpoint is what the leader writes.

@@ -52,10 +52,11 @@ func readPool(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.Jo
 		if err != nil {
 			return nil, nil, err
 		}
-		if m := row.GetSilent(); m != nil {
-			missing = append(missing, silent{m.GetNode(), printable(m.GetWhy())})
-		} else {
-			found = append(found, row.GetStatus())
+		if missing, err = passRow(row, missing, func(s *wire.JobStatus) error {
+			found = append(found, s)
+			return nil
+		}); err != nil {
+			return nil, nil, err
 		}
 	}
 }

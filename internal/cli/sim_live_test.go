@@ -74,7 +74,13 @@ func smallCell(t *testing.T) []byte {
 // TestSimLive holds what is said of a cell, of a file and of the pool as it is, and what is refused.
 func TestSimLive(t *testing.T) {
 	cell := smallCell(t)
-	f := &fake{checkpoint: cell, jobs: []*wire.JobStatus{{Id: "12.pool", Owner: "ann", RequestId: 1, Tasks: 6, Counts: map[string]uint32{"idle": 6}}}}
+	two := &wire.Resources{MilliCpu: 2000}
+	f := &fake{checkpoint: cell, jobs: []*wire.JobStatus{
+		{Id: "12.pool", Owner: "ann", Band: "batch", RequestId: 1, Tasks: 6, Counts: map[string]uint32{"idle": 6, "completed": 3}, Request: two, Ad: "[MaxRunning = 4]"},
+		{Id: "13.pool", Owner: "ann", Band: "batch", Tasks: 1, Counts: map[string]uint32{"held": 1}, Request: two, Reason: "held by ann"},
+		{Id: "14.pool", Owner: "ann", Band: "batch", Tasks: 1, Counts: map[string]uint32{"held": 1}, Request: two, Reason: "refused, as it was submitted while no negotiator could be asked: too much"},
+		{Id: "15.pool", Owner: "ann", Band: "batch", Tasks: 1, Counts: map[string]uint32{"removed": 1}, Request: two},
+	}}
 	dir := f.serve(t)
 	for _, test := range []struct {
 		line, out, stderr string // out and stderr: what has to be in them
@@ -93,7 +99,9 @@ func TestSimLive(t *testing.T) {
 		{"roost sim when 12.pool", "12.pool: 6 tasks", "", 0},
 		{"roost sim when small.cell 12 --json", `"last_seconds": 100`, "", 0},
 		{"roost sim when small.cell 7", "", "7.pool: all of its tasks have started", 75},
-		{"roost sim when small.cell 8", "", "8: no job of that number waits or runs", 68},
+		{"roost sim when small.cell 8", "", "8: no job of that number is in the queue: it has ended", 68},
+		{"roost sim when 13", "", "13.pool: it does not wait for a machine: held by ann", 75},
+		{"roost sim when 15", "", "15: no job of that number is in the queue", 68},
 		{"roost sim when small.cell 12.moon", "", "12.moon: no job of that name", 68},
 		{"roost sim when small.cell job.hcl", "job.hcl: 1 task that wait", "", 0},
 		{"roost sim when", "", "when needs a job", 64},
@@ -102,6 +110,9 @@ func TestSimLive(t *testing.T) {
 		{"roost sim whatif small.cell --add n2*3", "12.pool  ann       6  in 1m40s  in 0s", "", 0},
 		{"roost sim whatif --add n2*3", "12.pool  ann", "", 0},
 		{"roost sim whatif small.cell --quota ann/batch=cpus:4", "user ann asks for cpus 12 in batch, and the quota is cpus 4: so new jobs are refused", "", 0},
+		{"roost sim whatif --quota ann/batch=cpus:9", "user ann asks for cpus 10 in batch, and the quota is cpus 9: so new jobs are refused", "", 0},
+		{"roost sim whatif --quota ann/batch=cpus:none", "user ann may ask for any amount in batch", "", 0},
+		{"roost sim whatif --setting default_quota=none --quota ann/batch=cpus:11", "which is within it", "", 0},
 		{"roost sim whatif small.cell --quota ann/batch=wings:4", "", "--quota ann/batch=wings:4", 64},
 		{"roost sim whatif small.cell --drain n2 --json", `"evicts": []`, "", 0},
 		{"roost sim whatif small.cell", "", "whatif needs something to change", 64},
@@ -131,7 +142,7 @@ func TestSimLive(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			if p, err := picture.Read(file); err != nil || len(p.Jobs) != 1 || p.Jobs[0].Request != 1 || p.Jobs[0].Waiting != 6 {
+			if p, err := picture.Read(file); err != nil || len(p.Jobs) != 3 || !p.Jobs[0].Refused || p.Jobs[1].Refused || p.Jobs[2].Request != 1 || p.Jobs[2].Waiting != 6 || p.Jobs[2].Open != 6 || p.Jobs[2].AtOnce != 4 {
 				t.Errorf("the checkpoint has jobs %+v, %v", p, err)
 			}
 		}
@@ -159,6 +170,38 @@ func TestSimLiveResults(t *testing.T) {
 		picture, _ := os.ReadFile(filepath.Join(a.dir, "out.svg"))
 		if code != 0 || !strings.Contains(string(table), test.table) || !strings.Contains(string(picture), test.picture) {
 			t.Errorf("%s: exit status %d: %s\nit wrote\n%s\nand %.300s", test.line, code, stderr, table, picture)
+		}
+	}
+}
+
+// TestSimLiveRefused holds that of jobs that quotas refused it is said which ones they would allow.
+func TestSimLiveRefused(t *testing.T) {
+	p, err := picture.Read(bytes.NewReader(smallCell(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch, _ := p.Ledger.Epoch()
+	quota := ledger.Command{Verb: ledger.Set, Kind: ledger.KindQuota, Trusted: true, Object: []byte(`{"user": "ann", "band": "batch", "most": {"tasks": 6}}`)}
+	if r := p.Ledger.Apply(&ledger.Entry{At: p.Now.UnixNano(), Epoch: epoch, Commands: []ledger.Command{quota}}); r.Err != nil || r.Commands[0] != nil {
+		t.Fatal(r)
+	}
+	p.Jobs = []picture.Job{{ID: "12.pool", Owner: "ann", Band: "batch", Request: 1, Waiting: 6, Open: 6}}
+	for _, id := range []string{"13.pool", "14.pool", "15.pool"} {
+		p.Jobs = append(p.Jobs, picture.Job{ID: id, Owner: "ann", Band: "batch", Open: 1, Why: "refused", Refused: true})
+	}
+	for quota, want := range map[string]string{
+		"6": "the quota is tasks 6: which is within it\n\n  It is assumed",
+		"7": "\n  quotas refused 13.pool, which is held for that; they would allow it then, once somebody has released it\n",
+		"8": "\n  quotas refused 13.pool, 14.pool, which are held for that; they would allow them then, once somebody has released them\n",
+	} {
+		a, stdout, stderr := testApp(t, t.TempDir())
+		var text bytes.Buffer
+		if err := picture.Write(&text, p); err != nil {
+			t.Fatal(err)
+		}
+		a.stdin = &text
+		if code := a.Run(t.Context(), strings.Fields("roost sim whatif - --quota ann/batch=tasks:"+quota)); code != 0 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("a quota of %s: exit status %d, stdout:\n%s\nstderr:\n%s", quota, code, stdout, stderr)
 		}
 	}
 }

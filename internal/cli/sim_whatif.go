@@ -223,15 +223,33 @@ func (c *call) printWhatif(p *picture.Checkpoint, a *live.Comparison, length tim
 	for _, d := range a.Drained {
 		fmt.Fprintf(c.stdout, "\n  %s is empty %s\n", d.Node, c.emptied(p, d))
 	}
-	for _, q := range a.Quotas {
-		so := "which is within it"
-		if q.Over {
-			so = "so new jobs are refused until it asks for less; a quota evicts nothing"
-		}
-		fmt.Fprintln(c.stdout, c.paragraph("\n  ", "  ", fmt.Sprintf("%s asks for %s in %s, and the quota is %s: %s", q.Whose, q.Asks, q.Band, q.Most, so)))
-	}
+	c.printQuotas(a)
 	c.list("It is assumed that", assumes(p, a.Before.Endless, [...]string{"tasks run for as long as their walltimes let them", "tasks run for as long as those like them did"}[btoi(c.flag("predicted"))]))
 	fmt.Fprintf(c.stdout, "\nplayed twice, digest %016x both times\n", a.Digest)
+}
+
+// printQuotas says how the quotas that are set stand to what is asked for.
+func (c *call) printQuotas(a *live.Comparison) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(c.stdout, c.paragraph("\n  ", "  ", fmt.Sprintf(format, args...)))
+	}
+	for _, q := range a.Quotas {
+		switch {
+		case q.Most == "":
+			say("%s may ask for any amount in %s", q.Whose, q.Band)
+		case q.Over:
+			say("%s asks for %s in %s, and the quota is %s: so new jobs are refused until it asks for less; a quota evicts nothing", q.Whose, q.Asks, q.Band, q.Most)
+		default:
+			say("%s asks for %s in %s, and the quota is %s: which is within it", q.Whose, q.Asks, q.Band, q.Most)
+		}
+	}
+	if n := len(a.Allowed); n > 0 {
+		ids := strings.Join(a.Allowed[:min(n, mostShown)], ", ")
+		if n > mostShown {
+			ids += fmt.Sprintf(" and %d more", n-mostShown)
+		}
+		say("quotas refused %s, which %s held for that; they would allow %s then, once somebody has released %[3]s", ids, [...]string{"are", "is"}[btoi(n == 1)], [...]string{"them", "it"}[btoi(n == 1)])
+	}
 }
 
 func btoi(b bool) int {

@@ -132,7 +132,7 @@ func (c *call) whatifJSON(p *picture.Checkpoint, a *live.Comparison) error {
 		quotas = append(quotas, document{"whose": q.Whose, "band": q.Band, "asks": q.Asks, "most": q.Most, "over": q.Over})
 	}
 	return printJSON(c.stdout, document{
-		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas,
+		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas, "allowed": append([]string{}, a.Allowed...),
 		"digest": fmt.Sprintf("%016x", a.Digest),
 	})
 }

@@ -87,7 +87,7 @@ func fullID(p *picture.Checkpoint, id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", problem(roost.NotFound, "%s: no job of that number waits or runs: it is held, waits for a time or for another job, has ended, or never was", id)
+		return "", problem(roost.NotFound, "%s: no job of that number is in the queue: it has ended, or never was", id)
 	case 1:
 		return id + found[0], nil
 	}

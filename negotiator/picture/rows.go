@@ -281,7 +281,7 @@ type startRow struct {
 	Units     int       `json:"units"`
 }
 
-// Job says which request some tasks are in. The schedds tell it, a moment after the leader has told the rest.
+// Job is a job that is not over, and says which request its tasks are in. The schedds tell it, a moment after the leader has told the rest.
 type Job struct {
 	ID        string `json:"id"` // "12.host"
 	Name      string `json:"name,omitempty"`
@@ -291,4 +291,26 @@ type Job struct {
 	Submitted int64  `json:"submitted"` // unix nanoseconds
 	Waiting   int    `json:"waiting,omitempty"`
 	Running   int    `json:"running,omitempty"`
+
+	// What quotas count.
+	Group  string    `json:"group,omitempty"`
+	Band   string    `json:"band,omitempty"`
+	Each   resources `json:"each,omitzero"`         // what a task asks for, the first one if they differ
+	Open   int       `json:"open,omitempty"`        // tasks that are not over
+	AtOnce int       `json:"max_running,omitempty"` // at most so many of them run at once; 0: all
+
+	Why     string `json:"why,omitempty"`     // it does not start, of a job of which nothing waits for a machine or runs
+	Refused bool   `json:"refused,omitempty"` // it is held because quotas, or its queue, did not allow it
+}
+
+// Asks says what each task of the job asks for.
+func (j *Job) Asks(r roost.Resources) { j.Each = resources(r) }
+
+// Holds is what the tasks of the job may hold at once when all goes well, which is what quotas count, and how many tasks that are.
+func (j *Job) Holds() (sum roost.Resources, tasks int) {
+	if tasks = j.Open; j.AtOnce > 0 {
+		tasks = min(tasks, j.AtOnce)
+	}
+	n := roost.Bytes(tasks)
+	return roost.Resources{CPU: j.Each.CPU * roost.MilliCPU(tasks), Memory: j.Each.Memory * n, Disk: j.Each.Disk * n, GPUs: j.Each.GPUs * tasks}, tasks
 }

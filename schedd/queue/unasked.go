@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -43,6 +44,12 @@ func (q *Queue) AskLater(seq uint64) (Payer, Demand, bool) {
 	return j.payer(), j.demand(), true
 }
 
+// refusal is how the reason begins for which a job is held that was refused after it had been taken.
+const refusal = "refused, as it was "
+
+// WasRefused reports whether that is why a job is held.
+func WasRefused(reason string) bool { return strings.HasPrefix(reason, refusal) }
+
 // Admit decides that a job is one like any other.
 func (q *Queue) Admit(now time.Time, seq uint64) []Event {
 	if !q.unasked[seq] {
@@ -71,5 +78,5 @@ func (q *Queue) Overdraw(now time.Time, seq uint64, why string) []Event {
 		}
 	}
 	return []Event{{What: Held, Time: now.UnixNano(), Job: seq, Ranges: waiting, Reason: fmt.Sprintf(
-		"refused, as it was %s while no negotiator could be asked: %s; to try again: roost release %v", what, why, j.id(q.host))}}
+		refusal+"%s while no negotiator could be asked: %s; to try again: roost release %v", what, why, j.id(q.host))}}
 }

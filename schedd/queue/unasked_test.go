@@ -52,7 +52,7 @@ func TestUnasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	st, _ := q.Status(2)
-	if !strings.Contains(st.Reason, "quota of ann: too much") || len(q.Unasked()) > 0 || len(q.Overdraw(now, 2, "again")) > 0 {
+	if !WasRefused(st.Reason) || !strings.Contains(st.Reason, "quota of ann: too much") || len(q.Unasked()) > 0 || len(q.Overdraw(now, 2, "again")) > 0 {
 		t.Errorf("refused it is held for %q, and %v are to be asked about", st.Reason, q.Unasked())
 	}
 	do(q.Release(now, who, Target{Job: st.Job}))

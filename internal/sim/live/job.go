@@ -93,9 +93,12 @@ func find(c *picture.Checkpoint, id string) (found, error) {
 	case i < 0 && slices.ContainsFunc(c.Silent, func(node string) bool { return strings.HasSuffix(id, "."+node) }):
 		return found{}, fmt.Errorf("%s: %w: its schedd did not answer when the checkpoint was taken", id, roost.Unavailable)
 	case i < 0:
-		return found{}, fmt.Errorf("%s: %w: no job of that name waits or runs: it is held, waits for a time or for another job, has ended, or never was", id, roost.NotFound)
+		return found{}, fmt.Errorf("%s: %w: no job of that name is in the queue: it has ended, or never was", id, roost.NotFound)
 	}
 	job := &c.Jobs[i]
+	if job.Waiting+job.Running == 0 && job.Why != "" {
+		return found{}, fmt.Errorf("%s: %w: it does not wait for a machine: %s", id, roost.Conflict, job.Why)
+	}
 	if job.Waiting == 0 {
 		return found{}, fmt.Errorf("%s: %w: all of its tasks have started", id, roost.Conflict)
 	}

@@ -24,7 +24,7 @@ import (
 //	machine NAME cpus=N [gpus=N] [attr=EXPR]     of one GiB a core
 //	runs MACHINE OWNER cpus=N [ends=T] [expected=T] [band=B] [job=ID] [gpus=N] [fresh=yes]     fresh: no machine says yet what runs there
 //	request ID owner=O cpus=N wanted=N [walltime=T] [predicted=T] [band=B] [gang=N] [queue=Q] [limit=L] [gpus=N]    with Requirements as input
-//	job ID request=N waiting=N [running=N] [priority=N]
+//	job ID request=N waiting=N [running=N] [priority=N] [owner=O] [band=B] [open=N] [most=N] [cpus=N] [why=W]    most: so many at once; why: it does not start
 //	set KIND                      with the object as input
 //	fit now|behind|empty cpus=N [owner=O] [band=B] [gang=N] [gpus=N] [limit=L]                      with Requirements as input
 //	when JOB [predicted]
@@ -174,8 +174,9 @@ func (x *teller) request(s step) (string, error) {
 func (x *teller) job(s step) (string, error) {
 	x.c.Jobs = append(x.c.Jobs, picture.Job{
 		ID: s.Args[0], Request: uint64(s.number("request", 0)), Waiting: s.number("waiting", 0), Running: s.number("running", 0), Priority: int32(s.number("priority", 0)),
-		Submitted: int64(len(x.c.Jobs)),
+		Submitted: int64(len(x.c.Jobs)), Owner: s.pairs["owner"], Band: s.pairs["band"], Open: s.number("open", 0), AtOnce: s.number("most", 0), Why: s.pairs["why"], Refused: s.pairs["why"] == "refused",
 	})
+	x.c.Jobs[len(x.c.Jobs)-1].Asks(s.resources())
 	return "", nil
 }
 
@@ -299,6 +300,9 @@ func (x *teller) whatif(s step) (string, error) {
 	}
 	for _, q := range c.Quotas {
 		fmt.Fprintf(&b, "%s in %s asks for %s of %s, over %v\n", q.Whose, q.Band, q.Asks, q.Most, q.Over)
+	}
+	if len(c.Allowed) > 0 {
+		fmt.Fprintf(&b, "allows %v\n", c.Allowed)
 	}
 	return b.String(), nil
 }

@@ -37,6 +37,7 @@ type Comparison struct {
 	Moved         []Move     // requests that start earlier or later, the largest difference first
 	Drained       []Emptying // the nodes that the change drains
 	Quotas        []Quota    // that the change sets, and who asks for more
+	Allowed       []string   // jobs that are held because quotas refused them, and that would be allowed then if somebody released them
 	Until         time.Time  // to when both were played
 	Digest        uint64     // of both
 }
@@ -70,13 +71,13 @@ type Emptying struct {
 	Over    time.Time // when the others have ended
 }
 
-// Quota is one, and how much of it is asked for by what waits and runs.
+// Quota is one, and how much of it is asked for by jobs that are not over.
 type Quota struct {
 	Whose string
 	Band  string
-	Asks  string // as its dimensions are written
-	Most  string
-	Over  bool // new jobs are refused until less is asked for
+	Asks  string // in the dimensions that are bounded, as they are written
+	Most  string // "": nothing is bounded
+	Over  bool   // new jobs are refused until less is asked for
 }
 
 // WhatIf plays a cell with and without a change, for so long. The error says what cannot be changed so.
@@ -90,7 +91,8 @@ func WhatIf(of *picture.Checkpoint, change Change, lengths Lengths, length time.
 		return nil, err
 	}
 	until := before.now + int64(length/time.Second)
-	c := &Comparison{Until: time.Unix(until, 0), Drained: change.drained(before), Quotas: change.quotas(of)}
+	c := &Comparison{Until: time.Unix(until, 0), Drained: change.drained(before), Quotas: change.quotas(of, after.Ledger)}
+	c.Allowed = slices.DeleteFunc(allowed(of, after.Ledger), func(id string) bool { return slices.Contains(allowed(of, before.Ledger), id) })
 	gone := len(after.Evictions)
 	firstBefore, err := c.Before.run(before, until)
 	if err != nil {
