@@ -46,12 +46,14 @@ check: ## what CI runs: format, vet, staticcheck, layout, generated code, tests
 	@scripts/test.sh
 
 .PHONY: bench
-bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, and the replicated log; FLAGS="-csv FILE" keeps it as a table
+bench: build ## measure latency, throughput, memory, an execute node, checkpoints, the matching of ads, the replicated log, and the simulator; FLAGS="-csv FILE" keeps it as a table
 	$(GO) run ./bench $(FLAGS)
 	$(GO) test -run '^$$' -bench . ./classad ./collector ./negotiator ./negotiator/match ./gpu ./startd/slot ./checkpoint/criu
 	$(GO) test -run '^$$' -bench Freeze -benchtime 100x ./startd
 	$(GO) test -run '^$$' -bench Grants ./internal/replica
 	$(GO) test -run '^$$' -bench Failover -benchtime 11x ./internal/replica
+	$(GO) test -run '^$$' -bench Replay ./internal/sim
+	$(GO) test -run '^$$' -bench Events ./internal/sim/pool
 
 .PHONY: bench-peers
 bench-peers: build ## measure HTCondor, Slurm and Grid Engine beside Roost: installs them into a chroot (Debian, as root); FLAGS=-quick to try
