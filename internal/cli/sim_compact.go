@@ -198,7 +198,7 @@ func (c *call) cellSource(args []string) (func() (*pack.Cell, error), error) {
 		defer one.Unlock()
 		cell, err := pack.OfCheckpoint(p)
 		if err != nil {
-			err = problem(roost.Invalid, "%s: %v", printable(args[0]), err)
+			err = problem(roost.Invalid, "%s: %s", printable(args[0]), strings.TrimPrefix(err.Error(), roost.Invalid.Error()+": "))
 		}
 		return cell, err
 	}, nil

@@ -49,7 +49,15 @@ func refusedBySim(err error) error {
 
 // asOf says which cell a question was about.
 func (c *call) asOf(p *picture.Checkpoint) string {
-	return fmt.Sprintf("%s and %s that wait, as of %s", plural(len(p.Machines), "machine"), plural(waits(p), "task"), p.Now.In(c.now().Location()).Format("2006-01-02 15:04:05"))
+	return fmt.Sprintf("%s and %s, as of %s", plural(len(p.Machines), "machine"), waiting(waits(p)), p.Now.In(c.now().Location()).Format("2006-01-02 15:04:05"))
+}
+
+// waiting is so many tasks that wait.
+func waiting(n int) string {
+	if n == 1 {
+		return "1 task that waits"
+	}
+	return fmt.Sprintf("%d tasks that wait", n)
 }
 
 func waits(p *picture.Checkpoint) (n int) {
@@ -142,7 +150,7 @@ func (c *call) printReasons(x *match.Explanation) {
 func assumes(p *picture.Checkpoint, endless int, how string) []string {
 	all := []string{"no job comes, goes or is altered meanwhile, and no machine does", how}
 	if endless > 0 {
-		all = append(all, fmt.Sprintf("%s that run say no walltime, and nothing like them has run before: they are taken to run for ever", plural(endless, "task")))
+		all = append(all, fmt.Sprintf("%s of those that run, or start meanwhile, say no walltime, and nothing like them has run before: they are taken to run for ever", plural(endless, "task")))
 	}
 	for _, node := range p.Silent {
 		all = append(all, "the schedd of "+node+" did not say which jobs it has")

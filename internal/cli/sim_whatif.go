@@ -12,6 +12,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim/live"
+	"github.com/roost-batch/roost/internal/spell"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/picture"
 )
@@ -49,6 +50,9 @@ func whatif(c *call, args []string) error {
 	}
 	p, err := c.picture(append(args, "")[0])
 	if err != nil {
+		return err
+	}
+	if err := c.namesKnown(p, change); err != nil {
 		return err
 	}
 	ask := func() (*live.Comparison, error) { return live.WhatIf(p, change, lengths, length) }
@@ -140,6 +144,55 @@ func (c *call) simChange() (live.Change, error) {
 		return change, advise(usage("whatif needs something to change"), "as in: roost sim whatif --drain n7")
 	}
 	return change, nil
+}
+
+// namesKnown refuses a change of nodes and queues that are not there.
+func (c *call) namesKnown(p *picture.Checkpoint, change live.Change) error {
+	var nodes, queues []string
+	for _, m := range p.Machines {
+		nodes = append(nodes, m.Name)
+	}
+	for _, q := range p.Ledger.Queues() {
+		queues = append(queues, q.Name)
+	}
+	known := func(what, name string, all []string) error {
+		if slices.Contains(all, name) {
+			return nil
+		}
+		err := problem(roost.NotFound, "%s: there is no %s of that name", printable(name), what)
+		near := spell.Nearest(name, all)
+		for _, one := range all {
+			if strings.HasPrefix(one, name+".") {
+				near = one
+			}
+		}
+		if near != "" {
+			err = advise(err, "did you mean "+near+"?")
+		}
+		return err
+	}
+	for _, node := range slices.Concat(c.texts("drain"), change.Remove) {
+		if err := known("node", node, nodes); err != nil {
+			return err
+		}
+	}
+	for _, add := range change.Add {
+		if err := known("node", add.Like, nodes); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.texts("queue") {
+		name, _, _ := strings.Cut(text, "=")
+		if err := known("queue", name, queues); err != nil {
+			return err
+		}
+	}
+	for _, node := range change.Remove {
+		if slices.Contains(c.texts("drain"), node) {
+			return usage("%s: what is taken away cannot be drained as well", printable(node))
+		}
+	}
+	return nil
 }
 
 func wholeNumber(text string) error {
@@ -264,7 +317,10 @@ func (c *call) short(p *picture.Checkpoint, t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return "in " + spoken(max(int64(t.Sub(p.Now)/time.Second), 0))
+	if t.Sub(p.Now) < time.Second {
+		return "at once"
+	}
+	return "in " + spoken(int64(t.Sub(p.Now)/time.Second))
 }
 
 func (c *call) emptied(p *picture.Checkpoint, d live.Emptying) string {

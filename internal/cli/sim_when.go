@@ -44,7 +44,9 @@ func when(c *call, args []string) error {
 		if err != nil {
 			return err
 		}
-		of, ask = id, func(l live.Lengths) (*live.Answer, error) { return live.When(p, id, l) }
+		name, rest, _ := strings.Cut(id, "[") // of a task the answer is that of its job
+		_, host, _ := strings.Cut(rest, "]")
+		of, ask = name+host, func(l live.Lengths) (*live.Answer, error) { return live.When(p, id, l) }
 	} else {
 		asks, err := c.asked(p, of)
 		if err != nil {
@@ -98,7 +100,11 @@ var lengthNames = [...]string{"asked", "predicted"}
 
 func (c *call) printWhen(p *picture.Checkpoint, of string, answers []whenAnswer) {
 	a := answers[0]
-	fmt.Fprintf(c.stdout, "%s: %s that wait\n%s\n\n", c.out.paint(bold, printable(of)), plural(a.Tasks, "task"), c.asOf(p))
+	tasks := waiting(a.Tasks)
+	if !jobID.MatchString(of) {
+		tasks = plural(a.Tasks, "task") + ", if it is submitted then"
+	}
+	fmt.Fprintf(c.stdout, "%s: %s\n%s\n\n", c.out.paint(bold, printable(of)), tasks, c.asOf(p))
 	if a.Ahead > 0 {
 		fmt.Fprintf(c.stdout, "  before it      %s that ask for the same\n", plural(a.Ahead, "task"))
 	}

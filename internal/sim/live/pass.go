@@ -109,6 +109,8 @@ func (p *Play) run(key match.ClaimKey, h *hold, again bool) {
 	a := h.ask
 	if h.ends = 0; p.length(a) > 0 {
 		h.ends = p.now + p.length(a)
+	} else {
+		p.Endless++
 	}
 	p.of[key] = h
 	p.plan(key, h.ends)

@@ -56,7 +56,7 @@ type Play struct {
 	index
 	Starts    []Start
 	Evictions []Eviction
-	Endless   int // claims of which nobody knows when they end, at first
+	Endless   int // tasks of which nobody knows when they end: of those that run at first, and of those that have started since
 	Events    int
 
 	lengths Lengths

@@ -50,7 +50,7 @@ type Course struct {
 	Evicted  int       // claims that had to go, at once and later
 	MeanWait float64   // seconds from now on, of all that waited; what has not started counts to the end
 	Done     time.Time // when the last started; zero: not by the end
-	Endless  int       // claims of which nobody knows when they end
+	Endless  int       // tasks that run, or start meanwhile, of which nobody knows when they end
 	Instants []Instant // whenever something changed, in their order
 }
 
@@ -216,7 +216,6 @@ func (p *Play) remove(names []string) {
 
 // run plays to the end, and returns how many evictions there were at once.
 func (c *Course) run(p *Play, until int64) (first int, err error) {
-	c.Endless = p.Endless
 	waited, now := p.Waiting(), p.now
 	see := func() bool {
 		c.see(p, now)
@@ -230,6 +229,7 @@ func (c *Course) run(p *Play, until int64) (first int, err error) {
 		return 0, err
 	}
 	c.see(p, now)
+	c.Endless = p.Endless
 	sum := 0.0
 	for _, s := range p.Starts {
 		sum += float64(s.Units) * float64(s.At-now)

@@ -17,7 +17,7 @@ type Answer struct {
 	Last    time.Time // when the last does; likewise
 	Started int       // tasks that have started by the end
 	Looked  time.Time // until when was looked
-	Endless int       // claims of which nobody knows when they end
+	Endless int       // tasks that run, or start meanwhile, of which nobody knows when they end
 	Events  int
 	Digest  uint64
 	Course  []Reached // how many had started when, in order: at first what starts at once
@@ -61,7 +61,7 @@ func when(of *picture.Checkpoint, job []*picture.Ask, ahead, tasks int, lengths 
 	if why := p.never(job); why != "" {
 		return nil, fmt.Errorf("%w: it never starts: %s", roost.Invalid, why)
 	}
-	a := &Answer{Tasks: tasks, Ahead: ahead, Endless: p.Endless}
+	a := &Answer{Tasks: tasks, Ahead: ahead}
 	enough := func() bool {
 		n := -ahead
 		for _, one := range job {
@@ -78,7 +78,7 @@ func when(of *picture.Checkpoint, job []*picture.Ask, ahead, tasks int, lengths 
 		return n >= tasks
 	}
 	err = p.Run(p.now+int64(Horizon/time.Second), enough)
-	if a.Looked, a.Events, a.Digest = p.Now(), p.Events, p.Digest(); a.Last.IsZero() && err == nil {
+	if a.Looked, a.Events, a.Digest, a.Endless = p.Now(), p.Events, p.Digest(), p.Endless; a.Last.IsZero() && err == nil {
 		policy := picture.NewPolicy(p.Ledger)
 		if a.Stopped = policy.Stopped(job[0].Queue); a.Stopped == "" {
 			a.Explanation = p.explain(job)
