@@ -147,6 +147,17 @@ func (c *call) length(flag string, otherwise time.Duration) (time.Duration, erro
 // stuckAfter is how long nothing begins or ends where nothing more is to be expected: what is displaced an hour is bounded, and the next hour may bring more.
 const stuckAfter = 2 * time.Hour
 
+// hauntedAfter is the same where owners come and go: what they do in a week may be something else on each of its days.
+const hauntedAfter = 8 * 24 * time.Hour
+
+// patience is for how long nothing has begun or ended in a pool from which nothing more is expected.
+func patience(p *pool.Pool) time.Duration {
+	if p.Haunted() {
+		return hauntedAfter
+	}
+	return stuckAfter
+}
+
 // pace runs until all jobs are over, until an instant, or, if it may give up, until nothing more is to be expected, which it reports. Before each event it asks whether
 // to go on, and says when the event is.
 func pace(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
@@ -155,7 +166,7 @@ func pace(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.D
 		if !ok || at > until {
 			return false
 		}
-		if mayGiveUp && p.Stuck(stuckAfter) {
+		if mayGiveUp && p.Stuck(patience(p)) {
 			return true
 		}
 		if !goOn(at) {

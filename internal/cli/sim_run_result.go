@@ -42,11 +42,14 @@ func (r *ran) print(c *call) {
 	}
 	fmt.Fprintf(w, "  tasks         %d have come to their end, %d run, %d wait\n", s.Over, s.Running, s.Waiting)
 	if r.stuck {
-		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that is to come\n", moment(stuckAfter))
+		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that is to come\n", moment(patience(p)))
 	}
 	wait := workload.Summarise(p.Waits())
 	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n", moment(wait.Mean), moment(wait.Median), moment(wait.P95), moment(wait.P99), moment(wait.Most))
 	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*r.utilisation(), moment(p.Now()))
+	if l, ok := p.Lending(); ok {
+		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n", plural(l.Visits, "time"), plural(l.Stood, "task"), plural(l.Left, "task"))
+	}
 	c.list("Not played, or not as it is:", r.notes)
 	times := "run twice, digest %016x both times\n"
 	if r.once {
@@ -78,12 +81,16 @@ func (r *ran) json(c *call) error {
 	for _, err := range p.Refused() {
 		refused = append(refused, err.Error())
 	}
-	return printJSON(c.stdout, document{
+	doc := document{
 		"file": c.args[1], "seed": uint64(c.count("seed")), "jobs": len(p.Outcomes()), "left_out": r.left, "not_played": append([]string{}, r.notes...), "refused": refused, "machines": len(machines), "schedds": len(schedds),
 		"managers": len(managers), "tasks": document{"over": s.Over, "running": s.Running, "waiting": s.Waiting}, "finished": p.Done(), "stuck": r.stuck,
 		"wait_seconds": document{"mean": wait.Mean.Seconds(), "median": wait.Median.Seconds(), "p95": wait.P95.Seconds(), "p99": wait.P99.Seconds(), "most": wait.Most.Seconds()},
 		"utilisation":  r.utilisation(), "makespan_seconds": p.Now().Seconds(), "events": p.Events(), "digest": fmt.Sprintf("%016x", p.Digest()), "took_seconds": r.took.Seconds(),
-	})
+	}
+	if l, ok := p.Lending(); ok {
+		doc["owners"] = document{"visits": l.Visits, "stood_still": l.Stood, "left": l.Left}
+	}
+	return printJSON(c.stdout, doc)
 }
 
 // table is the course of the run, an instant a row.

@@ -73,18 +73,14 @@ func (s *section) readPolicy(d *Startd) {
 	s.policyExpression("rank", &d.Rank, d.Attributes)
 	s.positive("start_after", `"10m"`, &to.StartAfter)
 	s.set("resume_after", `"5m"`, func(text string) (err error) {
-		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < leastResume {
-			err = fmt.Errorf("it is less than %v, in which a key may go unheard", leastResume)
+		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < owner.LeastResume {
+			err = fmt.Errorf("it is less than %v, in which a key may go unheard", owner.LeastResume)
 		}
 		return err
 	})
 	s.positive("leave_after", `"10m"`, &to.LeaveAfter)
 	s.positive("vacate_time", `"10m"`, &to.Vacate)
 }
-
-// leastResume is how long it must have been quiet at least until tasks go on. Signs of a person are looked at more than once a second, and one that comes while
-// the last is passed on counts with the next.
-const leastResume = 2 * time.Second
 
 // policyExpression reads an expression of a policy and says what in it can never be meant.
 func (s *section) policyExpression(name string, to *string, attributes map[string]string) {

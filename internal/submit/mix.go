@@ -11,12 +11,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/startd/owner"
 )
 
 // Mix is a pool that is to be simulated, and the jobs that come to it: a job file with three kinds of blocks more.
 //
 //	pool { managers = 3 }
 //	machines "node" { count = 100, cpus = 16, memory = "64GiB" }
+//	machines "desk" { policy = "desktop", owner { hours = ["Mon-Fri 08:00-18:00"] } }
 //	job "short" { … }
 //	load "short" { every = "10s", jobs = 1000, run = "5m", spread = 1.5 }
 type Mix struct {
@@ -30,6 +32,8 @@ type Machines struct {
 	Name      string
 	Count     int
 	Resources roost.Resources // GPUMemory: of each GPU
+	Owner     *owner.Policy   // when they are lent; nil: always
+	Visits    Visits          // of the owner of each
 }
 
 // Load is how jobs of a kind come.
@@ -117,7 +121,8 @@ func (m *mixer) pool(p *parser, b *hclsyntax.Block) {
 }
 
 func (m *mixer) kind(p *parser, b *hclsyntax.Block, name string) {
-	if !p.onlySettings(b, "a kind of machines", []string{"count", "cpus", "memory", "disk", "gpus", "gpu_memory"}, nil) {
+	names := append([]string{"count", "cpus", "memory", "disk", "gpus", "gpu_memory"}, policySettings...)
+	if !p.onlySettings(b, "a kind of machines", names, []string{"owner"}) {
 		return
 	}
 	k := Machines{Name: name, Count: 1, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 100 * roost.GiB}}
@@ -136,6 +141,7 @@ func (m *mixer) kind(p *parser, b *hclsyntax.Block, name string) {
 	p.quantity(b, "disk", readSize("disk"), size(&k.Resources.Disk))
 	p.quantity(b, "gpu_memory", readSize("gpu_memory"), size(&k.Resources.GPUMemory))
 	p.whole(b, "gpus", 0, 1024, &k.Resources.GPUs)
+	m.lend(p, b, &k)
 	total := k.Count
 	for _, other := range m.mix.Machines {
 		total += other.Count

@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,74 @@ func TestMix(t *testing.T) {
 		text := Format(diags, []byte(src), 100, false)
 		if !diags.HasErrors() || !strings.Contains(text, test.says) || !strings.Contains(text, "mix.hcl:"+test.line) && !strings.Contains(text, "line "+test.line) {
 			t.Errorf("with %q it says:\n%s\nwant %q on line %s", test.new, text, test.says, test.line)
+		}
+	}
+}
+
+const lentMix = `
+machines "desk" {
+  count = 3
+  policy = "desktop"
+  start = "TARGET.Walltime <= 3600"
+  resume_after = "1m"
+  leave_after = "5m"
+  owner {
+    away = "2h"
+    present = "20m"
+    hours = ["Mon-Fri 08:00-18:00", "22:00-23:00"]
+  }
+}
+machines "node" { cpus = 4 }
+job "a" { command = ["/bin/true"] }
+load "a" { jobs = 10 }
+`
+
+// TestMixOwners: machines are lent as a node file would say it, and what is wrong with that is said at its place.
+func TestMixOwners(t *testing.T) {
+	m, diags := ParseMix([]byte(lentMix), Options{Filename: "mix.hcl", Dir: "/"})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	desk, node := m.Machines[0], m.Machines[1]
+	if p := desk.Owner; p == nil || p.Name != "desktop" || len(p.Start) != 2 || p.ResumeAfter != time.Minute || p.LeaveAfter != 5*time.Minute || p.StartAfter != 10*time.Minute {
+		t.Errorf("the policy is %+v", p)
+	}
+	if v := desk.Visits; v.Away != 2*time.Hour || v.Present != 20*time.Minute || len(v.Hours) != 2 || v.Hours[0].Text != "Mon-Fri 08:00-18:00" {
+		t.Errorf("he comes as %+v", v)
+	}
+	if node.Owner != nil || node.Visits.Away != 0 {
+		t.Errorf("nobody's is %+v", node)
+	}
+	for _, test := range []struct{ old, new, at, says string }{
+		{`"desktop"`, `"desk"`, "4:12", "there is no such policy"},
+		{`"desktop"`, `7`, "4:12", "policy is not a text"},
+		{`policy = "desktop"`, `polizy = "desktop"`, "4:3", `Did you mean "policy"`},
+		{`policy = "desktop"`, ``, "8:3", "do not ask whether their owner is there"},
+		{`TARGET.Walltime <=`, `TARGET.Walltime <= <=`, "5:11", "start is no expression"},
+		{`TARGET.Walltime <= 3600`, `MY.KeyboardIdel > 60`, "5:11", "did you mean KeyboardIdle?"},
+		{`resume_after = "1m"`, `resume_after = "1s"`, "6:18", "resume_after is too short"},
+		{`leave_after = "5m"`, `leave_after = 5`, "7:17", "leave_after is not a time"},
+		{`away = "2h"`, `away = "0s"`, "9:12", "away is too short"},
+		{`away = "2h"`, ``, "10:5", "there is present, and no away"},
+		{`present = "20m"`, ``, "9:5", "there is away, and no present"},
+		{`"Mon-Fri 08:00-18:00"`, `"Mon-Fry 08:00-18:00"`, "11:13", `"Mon-Fry" is neither a day`},
+		{`["Mon-Fri 08:00-18:00", "22:00-23:00"]`, `"22:00-23:00"`, "11:13", "hours is no list of times"},
+		{`["Mon-Fri 08:00-18:00", "22:00-23:00"]`, `[]`, "11:13", "hours is no list of times"},
+		{`["Mon-Fri 08:00-18:00", "22:00-23:00"]`, `[8]`, "11:13", "In it there is the number 8"},
+		{"  owner {", "  owner { }\n  owner {", "8:3", "it is not said when the owner comes"},
+		{"  owner {", "  owner { hours = [\"08:00-09:00\"] }\n  owner {", "9:3", "two blocks called owner"},
+		{`away = "2h"`, `gone = "2h"`, "9:5", `there is no setting "gone"`},
+		{`machines "node" { cpus = 4 }`, `owner { away = "1h" }`, "14:1", `"owner"`},
+	} {
+		src := strings.Replace(lentMix, test.old, test.new, 1)
+		_, diags := ParseMix([]byte(src), Options{Filename: "mix.hcl", Dir: "/"})
+		text := Format(diags, []byte(src), 200, false)
+		at := ""
+		if diags.HasErrors() {
+			at = fmt.Sprintf("%d:%d", diags[0].Subject.Start.Line, diags[0].Subject.Start.Column)
+		}
+		if at != test.at || !strings.Contains(text, test.says) {
+			t.Errorf("with %q it says at %s:\n%s\nwant %q at %s", test.new, at, text, test.says, test.at)
 		}
 	}
 }

@@ -21,8 +21,9 @@ const patience = 2 * time.Second
 // Options are what a core is made with.
 type Options struct {
 	Policy Policy
-	Name   string      // the machine's
-	Ad     *classad.Ad // what it says of itself, as the policy is to see it; nil: nothing
+	Name   string        // the machine's
+	Ad     *classad.Ad   // what it says of itself, as the policy is to see it; nil: nothing
+	Poll   time.Duration // how often expressions are weighed that may change with time; 0: as often as HTCondor does, each 5 s
 }
 
 // Core decides for one machine. One goroutine calls it.
@@ -69,6 +70,9 @@ type Core struct {
 func New(opt Options) *Core {
 	if opt.Ad == nil {
 		opt.Ad = classad.New()
+	}
+	if opt.Poll == 0 {
+		opt.Poll = poll
 	}
 	return &Core{opt: opt, policy: opt.Policy, my: opt.Ad.Copy(), said: map[string]bool{}, began: -1, noisy: -1, wake: Never}
 }

@@ -37,6 +37,10 @@ type Policy struct {
 	Killing     time.Duration // from one blow to the next
 }
 
+// LeastResume is how long it must have been quiet at least until tasks go on. Signs of a person are looked at more than once a second, and one that comes while
+// the last is passed on counts with the next.
+const LeastResume = 2 * time.Second
+
 // Settings are what a node file says of its policy. What is empty or 0 is as the preset has it.
 type Settings struct {
 	Preset                                  string // "always" if empty

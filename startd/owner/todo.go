@@ -9,7 +9,7 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// poll is how often expressions are weighed that may change with time (HTCondor's POLLING_INTERVAL).
+// poll is how often expressions are weighed that may change with time, unless the options say otherwise (HTCondor's POLLING_INTERVAL).
 const poll = 5 * time.Second
 
 // shortMemory is the pressure, in percent, above which a task that stands still gives memory back at once, and memoryLeft the part of the machine's below
@@ -313,7 +313,7 @@ func (c *Core) next() Instant {
 	if c.still() {
 		return Never
 	}
-	wake := c.now + poll
+	wake := c.now + c.opt.Poll
 	for _, d := range []time.Duration{min(present, c.policy.ResumeAfter), c.policy.ResumeAfter, c.startAfter()} {
 		wake = c.sooner(wake, c.person.last+d)
 		wake = c.sooner(wake, c.noisy+d)

@@ -44,6 +44,7 @@ type Machine struct {
 	Units     []gpu.Unit    // what is handed out; nil: what Layout makes of Resources and Devices
 	Ad        *classad.Ad   // what it says of itself besides; nil: nothing
 	Owner     *owner.Policy // when it is lent, and how those that run there go when it is not; nil: it is nobody's
+	Visits    Visits        // of its owner, where it has one
 }
 
 // Job is what a user submits once.

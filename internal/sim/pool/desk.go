@@ -78,6 +78,7 @@ func (g *guard) due(number uint64) {
 		g.plan(g.until-now, dueLeft, 0)
 		if !g.there {
 			g.there = true
+			m.p.lending.Visits++
 			m.p.see(audit.Seen{What: audit.Seated, Node: m.name})
 			g.tell(true)
 		}
@@ -187,8 +188,17 @@ func (m *machineNode) follow() {
 		h.wanted = ""
 	}
 	m.heard = 0
-	m.lender = lend.New(m.name, owner.New(owner.Options{Policy: *m.of.Owner, Name: m.name, Ad: m.core.Ad()}), m.core, lent{m})
+	m.lender = lend.New(m.name, owner.New(m.asks()), m.core, lent{m})
 	m.plan(m.p.k.Now()+m.p.rand.Between(time.Millisecond, guardCalled), evNews, 0, called{})
+}
+
+// asks is what the owner's policy is weighed with. In a quiet pool that is done less often: what depends on the time of day may be seen a minute late.
+func (m *machineNode) asks() owner.Options {
+	o := owner.Options{Policy: *m.of.Owner, Name: m.name, Ad: m.core.Ad()}
+	if m.p.cfg.Quiet {
+		o.Poll = time.Minute
+	}
+	return o
 }
 
 // signed takes in what the guard sees.

@@ -61,6 +61,21 @@ func (p *Pool) Outcomes() []Outcome {
 	return all
 }
 
+// Lending is what owners of machines have made of what ran there.
+type Lending struct {
+	Visits int // of owners
+	Stood  int // tasks that stood still for them, each time
+	Left   int // tasks that had to leave
+}
+
+// Lending is what it has been so far; ok is false where no machine has an owner.
+func (p *Pool) Lending() (l Lending, ok bool) {
+	return p.lending, slices.ContainsFunc(p.machines, func(m *machineNode) bool { return m.guard != nil })
+}
+
+// Haunted reports whether owners come and go by themselves: then something happens for ever.
+func (p *Pool) Haunted() bool { return p.owned }
+
 // Waits are how long each task that has begun had waited for that, from when its job was to be submitted, in the order of the beginnings.
 func (p *Pool) Waits() []time.Duration { return p.waits }
 

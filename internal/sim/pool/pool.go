@@ -34,6 +34,8 @@ type Pool struct {
 	endless            int           // of the tasks that live, those that do for ever
 	moved              time.Duration // when a task began or ended last
 	last               time.Duration // when the last job is submitted
+	owned              bool          // some machine has an owner who comes and goes by himself
+	lending            Lending
 }
 
 // What an event is. Those of a daemon are lost when it dies, and wait while it stands still; those of a host, when the host does.
@@ -66,6 +68,7 @@ func New(cfg Config) (*Pool, error) {
 	if cfg.Began.IsZero() {
 		cfg.Began = time.Unix(epoch, 0)
 	}
+	cfg.Began = cfg.Began.UTC() // hours are the same wherever it is played
 	if cfg.Ledger != nil {
 		if _, err := ledger.Load(cfg.Ledger); err != nil {
 			return nil, err
@@ -102,6 +105,7 @@ func New(cfg Config) (*Pool, error) {
 	if err := p.before(); err != nil {
 		return nil, err
 	}
+	p.haunt()
 	for i, a := range cfg.Acts {
 		if a.Job < 0 || a.Job >= len(cfg.Jobs) {
 			return nil, fmt.Errorf("act %d: %w: it is about job %d of %d", i, roost.Invalid, a.Job, len(cfg.Jobs))

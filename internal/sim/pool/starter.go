@@ -115,6 +115,9 @@ func (h *hand) vacate(e slot.Vacate) {
 		s.finish(exit(e.Attempt, wire.Cause(e.Cause), e.Reason))
 		return
 	}
+	if h.m.guard != nil && e.Cause == slot.Vacated && s.exit == nil {
+		h.m.p.lending.Left++
+	}
 	wait := h.m.p.rand.Between(time.Millisecond, 10*time.Millisecond)
 	if !e.Fast && h.wanted == "" { // what stands still for the owner does not run again for that
 		wait += h.m.p.rand.Between(0, notice(s.program)) // a task goes when it likes to, in its time
@@ -257,6 +260,9 @@ func (s *starter) stand(frozen, held bool) {
 	still := frozen || held
 	if s.phase != running || still == before {
 		return
+	}
+	if held && still {
+		s.h.m.p.lending.Stood++
 	}
 	s.stands(still)
 	if s.exit != nil { // it was told to go: it is killed in time

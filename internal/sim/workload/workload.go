@@ -30,7 +30,9 @@ func FromMix(m *submit.Mix, seed uint64) pool.Config {
 			if k.Count > 1 {
 				name = fmt.Sprintf("%s%d", k.Name, i)
 			}
-			c.Machines = append(c.Machines, machine(name, k.Resources))
+			one := machine(name, k.Resources)
+			one.Owner, one.Visits = k.Owner, pool.Visits(k.Visits)
+			c.Machines = append(c.Machines, one)
 		}
 	}
 	for i := range m.Loads {

@@ -93,6 +93,54 @@ func TestMix(t *testing.T) {
 	}
 }
 
+// TestLentMix: while the owners are there nothing runs on their machines. Those that are nobody's go on.
+func TestLentMix(t *testing.T) {
+	m, diags := submit.ParseMix([]byte(`
+machines "desk" {
+  count = 10
+  cpus = 2
+  policy = "desktop"
+  leave_after = "5m"
+  owner {
+    hours = ["08:00-18:00"]
+  }
+}
+machines "node" { cpus = 1 }
+job "a" { command = ["/bin/true"] }
+load "a" {
+  jobs = 60
+  from = "1m"
+  run = "1h"
+}
+`), submit.Options{Filename: "mix.hcl", Dir: "/"})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	c := FromMix(m, 1)
+	for i := range c.Machines {
+		if owned := strings.HasPrefix(c.Machines[i].Name, "desk"); owned != (c.Machines[i].Owner != nil) {
+			t.Fatalf("%+v", c.Machines[i])
+		}
+	}
+	p := played(t, c, 9*time.Hour)
+	if s := p.State(); s.Running != 1 || !p.Haunted() {
+		t.Fatalf("while they are there: %+v", s)
+	}
+	p.Run(10*time.Hour + 30*time.Minute)
+	if s := p.State(); s.Running != 21 {
+		t.Fatalf("when they have gone: %+v", s)
+	}
+	if !p.Finish(48 * time.Hour) {
+		t.Fatalf("%+v", p.State())
+	}
+	if l, ok := p.Lending(); !ok || l.Visits != 10 || l.Left != 0 { // all of it is done in the first night
+		t.Errorf("%+v", l)
+	}
+	if again := played(t, FromMix(m, 1), 0); !again.Finish(48*time.Hour) || again.Digest() != p.Digest() {
+		t.Error("the same seed is another run")
+	}
+}
+
 // TestLog: jobs of a log run for as long as there, on a machine that is large enough as in turn, and as gangs on several.
 func TestLog(t *testing.T) {
 	log, err := swf.Read(strings.NewReader("; MaxProcs: 4\n" +
