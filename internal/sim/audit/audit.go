@@ -48,7 +48,7 @@ var promises = [...]string{
 	9:  "within a minute of the last fault everything runnable moves again with no hand laid on",
 	10: "no process of a task outlives its lease",
 	11: "a reported completion has its output complete at the submit side",
-	12: "while somebody uses his machine, no task runs on it",
+	12: "while somebody uses his machine, or nothing is heard of the guard that would see him, no task runs on it",
 }
 
 // ToOwners is what is promised to those whose machines are lent, beside the eleven.
@@ -111,6 +111,7 @@ type Auditor struct {
 	waiting  map[roost.TaskID]time.Duration
 	doomed   deadline // when somebody may next outlive a lease
 	seated   int      // machines that somebody uses himself
+	missed   int      // machines of whose guards nothing is heard
 }
 
 // New returns an auditor who has seen nothing.
@@ -140,7 +141,7 @@ func (a *Auditor) See(s Seen) {
 		a.seeJob(&s)
 	case Offered, Leased, Renewed, Freed, Froze, Woke:
 		a.seeMachine(&s)
-	case Seated, Away, Stood, WentOn:
+	case Seated, Away, Unwatched, Watched, Missed, Heard, Stood, WentOn:
 		a.seeOwner(&s)
 	case Assigned, Began, Ended, Stored, Unstored, Completed, Removed, Reopened, HeldBack, LetGo:
 		a.seeTask(&s)

@@ -152,6 +152,12 @@ func TestEachPromiseIsBroken(t *testing.T) {
 			join(begin, Seen{What: Seated, Node: "m1"}, run(1, "m1")[:4])},
 		{"one runs when its machine wakes", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
 			join(begin, run(1, "m1")[:3], Seen{What: Froze, Node: "m1"}, Seen{What: Seated, Node: "m1"}, Seen{What: Woke, Node: "m1"}, of(Ended, 1, "m1"))},
+		{"one runs on when a guard has looked", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and somebody has used that since 8.000s",
+			join(begin, run(1, "m1")[:3], Seen{What: Unwatched, Node: "m1"}, Seen{What: Seated, Node: "m1"}, Seen{What: Watched, Node: "m1"}, of(Ended, 1, "m1"))},
+		{"one runs on without a guard", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 8.000s",
+			join(begin, run(1, "m1")[:3], Seen{What: Unwatched, Node: "m1"}, Seen{What: Missed, Node: "m1"}, of(Ended, 1, "m1"))},
+		{"one begins without a guard", ToOwners, "attempt 1 of 1[0].s1 runs on m1, and nothing is heard of its guard since 4.000s",
+			join(begin, Seen{What: Missed, Node: "m1"}, run(1, "m1")[:4])},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			all := watch(c.history).Broken()
@@ -190,6 +196,9 @@ func TestNothingIsBroken(t *testing.T) {
 		at(time.Hour, Seen{What: Removed, Job: two}),
 		Seen{What: Seated, Node: "m1"}, Seen{What: Began, Job: two, Attempt: 1, Node: "m2", Resources: core}, Seen{What: Seated, Node: "m2"},
 		at(3603250*time.Millisecond, Seen{What: Stood, Job: two, Attempt: 1, Node: "m2"}), Seen{What: Away, Node: "m2"}, Seen{What: WentOn, Job: two, Attempt: 1, Node: "m2"},
+		Seen{What: Unwatched, Node: "m2"}, Seen{What: Seated, Node: "m2"}, Seen{What: Missed, Node: "m2"}, // nobody sees him
+		at(3608500*time.Millisecond, Seen{What: Stood, Job: two, Attempt: 1, Node: "m2"}), Seen{What: Watched, Node: "m2"}, Seen{What: Away, Node: "m2"}, Seen{What: Heard, Node: "m2"},
+		Seen{What: WentOn, Job: two, Attempt: 1, Node: "m2"},
 		Seen{What: Away, Node: "m1"}, Seen{What: Recovered, Node: "s1", Jobs: []roost.JobID{one, two}},
 	)
 	a := watch(history)

@@ -27,6 +27,10 @@ type machine struct {
 	roomFor map[roost.Resources]time.Duration // since when there is
 	seated  bool                              // somebody uses it himself
 	came    time.Duration                     // since when
+	blind   bool                              // nobody sees that
+	looked  time.Duration                     // since when somebody does
+	missed  bool                              // nothing is heard of its guard
+	since   time.Duration                     // since when
 }
 
 // lease is a claim in a machine's books.

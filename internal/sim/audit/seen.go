@@ -38,6 +38,10 @@ const (
 	Woke                      // and does again [Node]
 	Seated                    // somebody uses a machine himself from now on [Node]
 	Away                      // and does no more [Node]
+	Unwatched                 // nobody sees whether somebody does: the guard of the machine has died [Node]
+	Watched                   // somebody sees it again, and has looked [Node]
+	Missed                    // the startd of a machine knows that nothing is heard of its guard [Node]
+	Heard                     // it has heard of it again [Node]
 	Stood                     // an attempt that lives stands still [Job Index Attempt Node]
 	WentOn                    // and does no more [Job Index Attempt Node]
 	Injected                  // a fault [Node Note]
@@ -145,6 +149,14 @@ func (s *Seen) rest() string {
 		return s.Node + ": somebody sits down at it"
 	case Away:
 		return s.Node + ": he leaves"
+	case Unwatched:
+		return s.Node + ": its guard dies"
+	case Watched:
+		return s.Node + ": a guard has looked at it"
+	case Missed:
+		return s.Node + ": nothing is heard of its guard"
+	case Heard:
+		return s.Node + ": its guard is heard of again"
 	case Stood:
 		return fmt.Sprintf("%s: attempt %d of %s stands still", s.Node, s.Attempt, s.subject())
 	case WentOn:

@@ -37,7 +37,8 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 		possible = Kinds()
 	}
 	owners, come := r.beside(ofOwners), slices.Contains(possible, OwnerComes) && len(w.Nodes.Machines) > 0
-	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes })
+	guards, blind := r.beside(ofGuards), slices.Contains(possible, GuardDies) && len(w.Nodes.Machines) > 0
+	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies })
 	var today []Kind
 	for _, k := range possible {
 		if r.One(2) {
@@ -72,6 +73,10 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if come && (len(possible) == 0 || owners.One(2)) {
 		d.Rand = owners
 		all = append(all, d.visits(slices.Contains(today, Crash))...)
+	}
+	if blind && (len(possible) == 0 || guards.One(2)) {
+		d.Rand = guards
+		all = append(all, d.blindness(come, slices.Contains(today, Crash))...)
 	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
@@ -131,7 +136,7 @@ func (d *drawing) incident(k Kind) []Fault {
 	case Reboot, Suspend:
 		f.Node = d.one(d.Nodes.Machines)
 		away()
-	case OwnerComes:
+	case OwnerComes, GuardDies:
 		f.Node = d.desk()
 		away()
 	case Pause:
@@ -206,6 +211,26 @@ func (d *drawing) unwatched() (all []Fault) {
 	crash := Fault{At: d.when(), For: d.Span(10*time.Millisecond, longestAway/8), Kind: Crash, Node: d.desk()}
 	visit := Fault{At: crash.At + d.Time(crash.For), For: crash.For + d.Span(time.Second, longestAway/2), Kind: OwnerComes, Node: crash.Node}
 	return []Fault{crash, visit}
+}
+
+// ofGuards makes a source of its own for guards, likewise.
+const ofGuards = 0x6775617264
+
+// blindness draws that guards die: by themselves, about when the owner comes or goes, and about when the daemon beside them dies, too.
+func (d *drawing) blindness(come, die bool) (all []Fault) {
+	for range d.Few(1, d.Most/4) {
+		d.near = false
+		guard := d.incident(GuardDies)[0]
+		all = append(all, guard)
+		about := func() time.Duration { return max(guard.At-5*time.Second+d.Time(guard.For+10*time.Second), d.From) }
+		if come && d.One(2) {
+			all = append(all, Fault{At: about(), For: d.Span(10*time.Millisecond, longestAway), Kind: OwnerComes, Node: guard.Node})
+		}
+		if die && d.One(2) {
+			all = append(all, Fault{At: about(), For: d.Span(10*time.Millisecond, longestAway/8), Kind: Crash, Node: guard.Node})
+		}
+	}
+	return all
 }
 
 func (d *drawing) disk() string {

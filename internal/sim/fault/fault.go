@@ -25,12 +25,13 @@ const (
 	FullDisk                   // no write succeeds [Node For]
 	SlowNode                   // a daemon takes so long for whatever it does [Node Amount For]
 	OwnerComes                 // somebody uses the machine himself [Node For]
+	GuardDies                  // what would see that dies, and starts again [Node For]
 	kinds      = iota
 )
 
 var names = [...]string{
 	Crash: "crashes", Reboot: "reboots", Tear: "torn writes", Pause: "pauses", Suspend: "suspends", Cut: "cuts", Slow: "delays", Break: "broken sessions",
-	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners",
+	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards",
 }
 
 // Kinds lists all kinds.
@@ -96,6 +97,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("%s takes %v for whatever it does %s", f.Node, f.Amount, lasts)
 	case OwnerComes:
 		return fmt.Sprintf("the owner of %s comes back, and stays %s", f.Node, lasts)
+	case GuardDies:
+		return fmt.Sprintf("the guard of %s dies, and starts again %v later", f.Node, f.For)
 	}
 	return fmt.Sprintf("kind(%d)", f.Kind)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// guard sees the owner of a machine, as startd/guard does: a process of the host, beside the startd and independent of it. It never dies here.
+// guard sees the owner of a machine, as startd/guard does: a process of the host, beside the startd and independent of it.
 type guard struct {
 	m        *machineNode
 	there    bool          // somebody is
@@ -27,6 +27,9 @@ type guard struct {
 	present  bool          // the startd listens
 	waits    []uint64      // what cannot wait, and was not acted on
 	frozeAt  uint64        // it has stopped tasks itself, and said so first in these signs; 0: or they were taken over since
+	dead     bool
+	back     time.Duration // then it is started again
+	blind    bool          // it is dead, or has not looked since it was started
 }
 
 // What package guard has them, and how long the startd and it take to find each other.
@@ -35,6 +38,8 @@ const (
 	guardLooks    = 500 * time.Millisecond
 	guardAwake    = 10 * time.Second
 	guardCalled   = 200 * time.Millisecond
+	guardAway     = 3 * time.Second // package startd: after so long without it the machine is its owner's
+	guardGrace    = 2 * time.Second // it looks at all there is before it says anything
 )
 
 // What is due of a guard; the rest of the number is the signs', or for dueVisit the milliseconds of the visit.
@@ -44,6 +49,8 @@ const (
 	dueLate
 	dueWoken
 	dueLooked
+	dueBack
+	dueLook
 	dueGuards
 )
 
@@ -74,7 +81,7 @@ func (g *guard) due(number uint64) {
 	switch what, n := number%dueGuards, number/dueGuards; what {
 	case dueVisit:
 		g.until = max(g.until, now+time.Duration(n)*time.Millisecond)
-		g.input = m.boot()
+		g.noted()
 		g.plan(g.until-now, dueLeft, 0)
 		if !g.there {
 			g.there = true
@@ -84,7 +91,7 @@ func (g *guard) due(number uint64) {
 		}
 	case dueLeft:
 		if g.there && now >= g.until {
-			g.input = m.boot()
+			g.noted()
 			g.left()
 			g.tell(false)
 		}
@@ -93,14 +100,28 @@ func (g *guard) due(number uint64) {
 			g.freeze()
 		}
 	case dueWoken:
+		if g.dead {
+			return // who is started after the sleep knows nothing of it
+		}
 		g.woke, g.asleep = m.boot(), true
 		g.plan(guardAwake, dueLooked, 0)
 		g.tell(true)
 	case dueLooked:
-		if m.boot()-g.woke >= guardAwake {
+		if g.asleep && m.boot()-g.woke >= guardAwake {
 			g.asleep = false
 			g.tell(false)
 		}
+	case dueBack:
+		g.started()
+	case dueLook:
+		g.look()
+	}
+}
+
+// noted takes in that somebody has touched the machine, if it sees that.
+func (g *guard) noted() {
+	if !g.blind {
+		g.input = g.m.boot()
 	}
 }
 
@@ -113,6 +134,9 @@ func (g *guard) left() {
 
 // tell says what it sees. What is urgent the startd acts on in time, or else the guard does.
 func (g *guard) tell(urgent bool) {
+	if g.blind {
+		return
+	}
 	g.sequence++
 	if g.present {
 		g.m.plan(g.m.p.k.Now()+time.Millisecond, evNews, g.sequence, g.signs())
@@ -171,6 +195,13 @@ func (g *guard) parted() {
 // rebooted begins anew, on a machine that nobody has touched.
 func (g *guard) rebooted() {
 	g.left()
+	if g.blind {
+		g.m.p.see(audit.Seen{What: audit.Watched, Node: g.m.name})
+	}
+	if g.m.missed {
+		g.m.missed = false
+		g.m.p.see(audit.Seen{What: audit.Heard, Node: g.m.name})
+	}
 	*g = guard{m: g.m, sequence: g.sequence}
 }
 
@@ -188,8 +219,9 @@ func (m *machineNode) follow() {
 		h.wanted = ""
 	}
 	m.heard = 0
+	m.await()
 	m.lender = lend.New(m.name, owner.New(m.asks()), m.core, lent{m})
-	m.plan(m.p.k.Now()+m.p.rand.Between(time.Millisecond, guardCalled), evNews, 0, called{})
+	m.call()
 }
 
 // asks is what the owner's policy is weighed with. In a quiet pool that is done less often: what depends on the time of day may be seen a minute late.
@@ -204,6 +236,13 @@ func (m *machineNode) asks() owner.Options {
 // signed takes in what the guard sees.
 func (m *machineNode) signed(s *signs) {
 	m.heard = s.sequence
+	if m.guard.present { // and not what one has said that is dead by now
+		m.awaited++
+		if m.missed {
+			m.missed = false
+			m.p.see(audit.Seen{What: audit.Heard, Node: m.name})
+		}
+	}
 	m.lender.Signed(m.boot(), m.now(), s.Signs, s.froze)
 }
 

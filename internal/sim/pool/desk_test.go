@@ -121,6 +121,39 @@ func TestOwnerComes(t *testing.T) {
 				{first + "has no process", 1, 62 * time.Second},
 			},
 		},
+		"the guard dies": {
+			15 * time.Second, func(p *Pool) { p.At(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) }) },
+			[]at{
+				{first + "stands still", 1, 13 * time.Second}, {"lends 0 cores", 2, 13 * time.Second}, {"guard is heard of again", 1, 30 * time.Second},
+				{first + "goes on", 1, 30 * time.Second}, {second + "begins", 1, 30 * time.Second},
+			},
+		},
+		"the guard dies for a moment": {
+			0, func(p *Pool) { p.At(10*time.Second, func() { p.GuardDies("desk", 500*time.Millisecond) }) },
+			[]at{{"nothing is heard", 1, 0}, {first + "stands still", 1, 0}, {first + "has no process", 1, 30 * time.Second}},
+		},
+		"the guard dies, and he comes": {
+			0, func(p *Pool) {
+				p.At(10*time.Second, func() { p.GuardDies("desk", 2*time.Second) })
+				p.At(11*time.Second, func() { p.OwnerComes("desk", 20*time.Second) })
+			},
+			[]at{{"a guard has looked", 1, 13 * time.Second}, {first + "stands still", 1, 13 * time.Second}, {first + "goes on", 1, 41 * time.Second}},
+		},
+		"the guard dies, and the startd": {
+			0, func(p *Pool) {
+				p.At(10*time.Second, func() { p.GuardDies("desk", 20*time.Second) })
+				p.At(11*time.Second, func() { p.Crash("desk", 5*time.Second) })
+			},
+			[]at{{first + "stands still", 1, 18 * time.Second}, {"nothing is heard", 1, 19 * time.Second}, {first + "goes on", 1, 31 * time.Second}},
+		},
+		"the startd dies, and the guard that has stopped its task": {
+			0, func(p *Pool) {
+				p.At(9*time.Second, func() { p.Crash("desk", 20*time.Second) })
+				p.At(10*time.Second, func() { p.OwnerComes("desk", 5*time.Second) })
+				p.At(12*time.Second, func() { p.GuardDies("desk", 5*time.Second) })
+			},
+			[]at{{first + "stands still", 1, 10 * time.Second}, {first + "goes on", 1, 29 * time.Second}},
+		},
 		"the host sleeps": {
 			0, func(p *Pool) { p.At(10*time.Second, func() { p.Suspend("desk", 10*time.Second) }) },
 			[]at{{"desk: wakes", 1, 20 * time.Second}, {first + "stands still", 1, 20 * time.Second}, {first + "goes on", 1, 40 * time.Second}},

@@ -22,7 +22,7 @@
 //
 //   - The loop around startd/slot: what it hears, says and does (hear.go, perform.go, adopt.go) is written anew after package startd, as that is one with hands
 //     of processes, files and groups. What owners of machines make of claims is startd's own (startd/owner, startd/lend); the guard that
-//     sees them (desk.go) never dies, and says only what is new. No checkpoints, queues on the node or scripts.
+//     sees them (desk.go) says only what is new. No checkpoints, queues on the node or scripts.
 //   - Raft: internal/sim/consensus. A negotiator reads the collector beside it only, not all of them merged (internal/advertise).
 //   - How a schedd finds the leader (reach.go) follows schedd/leader.go, and the writing of batches and the reading of its log schedd/commit.go and
 //     schedd/journal, without bbolt: a write is on disk as a whole, or not at all.

@@ -32,6 +32,7 @@ type machineNode struct {
 	leased     map[slot.ClaimID]bool // as the observer was told
 	offered    bool                  // the observer was told what it lends
 	offers     bool                  // everything, and not nothing
+	missed     bool                  // the observer was told that nothing is heard of the guard
 	guard      *guard                // nil: it is nobody's
 
 	// The startd's own.
@@ -51,6 +52,7 @@ type machineNode struct {
 	minor    alarm
 	lender   *lend.Lender // nil: it is nobody's
 	heard    uint64       // the number of the guard's signs that were heard last
+	awaited  uint64       // counts the times that are given to the guard to be heard
 }
 
 // adLink keeps a collector told (package internal/advertise): at most one update is on its way.

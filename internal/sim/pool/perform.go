@@ -185,8 +185,11 @@ func (m *machineNode) news(x any) {
 			m.core.Started(m.boot(), x.claim, s.attempt)
 		}
 	case called:
-		m.guard.present = true
-		m.signed(m.guard.signs())
+		m.found()
+	case missing:
+		if x.awaited == m.awaited {
+			m.lost()
+		}
 	case *signs:
 		m.signed(x)
 	case *ended:

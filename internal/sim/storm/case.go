@@ -188,7 +188,7 @@ func Draw(seed uint64, s Size) *Case {
 	}
 	w := fault.Weather{Nodes: c.Nodes(), Points: Points, Kinds: s.kinds(), From: 2 * time.Second, Calm: s.Calm, Most: s.Faults, Desks: c.desks()}
 	if len(w.Desks) == 0 {
-		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k fault.Kind) bool { return k == fault.OwnerComes })
+		w.Kinds = slices.DeleteFunc(slices.Clone(w.Kinds), func(k fault.Kind) bool { return k == fault.OwnerComes || k == fault.GuardDies })
 	}
 	if faults := r.Split(); len(w.Kinds) > 0 {
 		c.Faults = fault.Draw(faults, w)

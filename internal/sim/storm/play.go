@@ -218,6 +218,8 @@ func (r *play) inject(f fault.Fault) {
 		p.SlowNode(f.Node, f.Amount, f.For)
 	case fault.OwnerComes:
 		p.OwnerComes(f.Node, f.For)
+	case fault.GuardDies:
+		p.GuardDies(f.Node, f.For)
 	default:
 		panic(fmt.Sprintf("storm: %v", f))
 	}

@@ -55,7 +55,7 @@ func TestSeed(t *testing.T) {
 
 // The same seed draws the same case, and each is one that can be played.
 func TestDraw(t *testing.T) {
-	owners := 0
+	owners, guards := 0, 0
 	for seed := range uint64(300) {
 		c := Draw(seed, DefaultSize())
 		if again := Draw(seed, DefaultSize()); !reflect.DeepEqual(c, again) {
@@ -65,8 +65,10 @@ func TestDraw(t *testing.T) {
 			t.Errorf("seed %d: %+v", seed, c)
 		}
 		for _, f := range c.Faults {
-			if f.Kind == fault.OwnerComes {
-				owners++
+			if f.Kind == fault.OwnerComes || f.Kind == fault.GuardDies {
+				if owners++; f.Kind == fault.GuardDies {
+					guards++
+				}
 				if !slices.Contains(c.desks(), f.Node) {
 					t.Errorf("seed %d: %v, which has none", seed, f)
 				}
@@ -87,15 +89,15 @@ func TestDraw(t *testing.T) {
 			}
 		}
 	}
-	if owners < 100 {
-		t.Errorf("owners come %d times", owners)
+	if owners < 200 || guards < 100 {
+		t.Errorf("owners come %d times, and their guards die %d times", owners-guards, guards)
 	}
 }
 
 // Of a pool without desktops no owner comes, whatever is asked for.
 func TestDrawWithoutDesks(t *testing.T) {
 	s, none := DefaultSize(), 0
-	s.Kinds = []fault.Kind{fault.OwnerComes}
+	s.Kinds = []fault.Kind{fault.OwnerComes, fault.GuardDies}
 	for seed := range uint64(100) {
 		if c := Draw(seed, s); len(c.desks()) == 0 {
 			if none++; len(c.Faults) > 0 {
