@@ -29,6 +29,7 @@ type cell struct {
 	request map[string]uint64 // of a job, by its id
 	tasks   map[match.Key]int // that are played, of each request
 	notes   []string
+	ages    int // tasks that are said to run for ages
 }
 
 // course is whose tasks go on as one job.
@@ -42,6 +43,9 @@ type course struct {
 // it took; what waits; and the negotiators' ledger, with all that administrators have set and the accounts of fair share. What is about to happen has happened: see
 // [live.NewPlay]. The notes say, a sentence each, what of the cell is not played. The error is of kind roost.Invalid.
 func FromCell(from *picture.Checkpoint, seed uint64) (c pool.Config, notes []string, err error) {
+	if err := times(from); err != nil {
+		return c, nil, err
+	}
 	play, err := live.NewPlay(from, live.Predicted)
 	if err != nil {
 		return c, nil, err
@@ -66,6 +70,7 @@ func FromCell(from *picture.Checkpoint, seed uint64) (c pool.Config, notes []str
 	if err := x.waiting(); err != nil {
 		return c, nil, err
 	}
+	x.note(x.ages, "task is said to run for more than ten years: it is taken to run for ever", "tasks are said to run for more than ten years: they are taken to run for ever")
 	x.unseen()
 	return x.c, x.notes, nil
 }

@@ -154,6 +154,46 @@ func epochOf(l *ledger.Ledger) uint64 {
 	return epoch
 }
 
+// TestCellTimes: instants that make no sense are refused, with whose they are; what would run for ages runs for ever, and that is said.
+func TestCellTimes(t *testing.T) {
+	each := roost.Resources{CPU: 1000, Memory: roost.GiB}
+	for name, test := range map[string]struct {
+		change func(*picture.Checkpoint)
+		says   string
+	}{
+		"a clock that was never set": {func(c *picture.Checkpoint) { c.Now = time.Unix(0, 0) }, "it was taken at 1970-01-01T00:00:00Z"},
+		"a clock of far away":        {func(c *picture.Checkpoint) { c.Now = time.Unix(1<<40, 0) }, "it was taken at "},
+		"a task of tomorrow":         {func(c *picture.Checkpoint) { c.Machines[0].Claims[0].Since = cellNow + 2*86400 }, "machine n0: claim 1: invalid request: its task began at 1790172800"},
+		"a task without an end":      {func(c *picture.Checkpoint) { c.Machines[0].Claims[0].Ends = 1 << 62 }, "machine n0: claim 1: invalid request: its task ends at 4611686018427387904"},
+		"a guess without an end":     {func(c *picture.Checkpoint) { c.Machines[0].Claims[0].Expected = -1 << 62 }, "its task is expected to end at -4611686018427387904"},
+		"a request of long ago":      {func(c *picture.Checkpoint) { c.Asks[0].Oldest = -1 << 63 }, "request 1 of schedd s: invalid request: it was first wanted at"},
+		"a job of the future":        {func(c *picture.Checkpoint) { c.Jobs[0].Submitted = 1<<63 - 1 }, "job 12.s: invalid request: it was submitted at"},
+	} {
+		c := checkpoint(t)
+		runs(t, c, 0, match.Claim{ID: 1, Submitter: share.Submitter{Owner: "bob"}, Band: roost.Batch, Resources: each, Since: cellNow - 10, Ends: cellNow + 10, Job: "7.s"})
+		ask(t, c, 1, "ann", "[]", 1, each).Walltime = time.Minute
+		c.Jobs = []picture.Job{{ID: "12.s", Owner: "ann", Request: 1, Waiting: 1, Submitted: (cellNow - 300) * 1e9}}
+		if _, _, err := FromCell(c, 1); err != nil {
+			t.Fatal(err)
+		}
+		test.change(c)
+		if _, _, err := FromCell(c, 1); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", name, err, test.says)
+		}
+	}
+	c := checkpoint(t)
+	runs(t, c, 0, match.Claim{ID: 1, Submitter: share.Submitter{Owner: "bob"}, Band: roost.Batch, Resources: each, Since: cellNow - 10, Ends: cellNow + 40*365*86400, Job: "7.s"})
+	ask(t, c, 1, "ann", "[]", 2, each).Walltime = 90 * 365 * 24 * time.Hour
+	config, notes, err := FromCell(c, 1)
+	if err != nil || !strings.Contains(strings.Join(notes, "\n"), "3 tasks are said to run for more than ten years") {
+		t.Fatalf("%v, %q", err, notes)
+	}
+	p := played(t, config, time.Hour)
+	if s := p.State(); s.Running != 3 || s.Endless != 3 || !p.Stuck(30*time.Minute) {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestCellLeaves: what a simulated pool has not is said, and none of it is played as something else.
 func TestCellLeaves(t *testing.T) {
 	c := checkpoint(t)

@@ -39,7 +39,8 @@ func (x *cell) running() error {
 		if t.Claim.Since > 0 {
 			since = max(time.Duration(x.from.Now.Unix()-t.Claim.Since)*time.Second, 0)
 		}
-		left, all := t.Left, since+t.Left
+		left := x.bounded(t.Left)
+		all := min(since+left, pool.ForEver)
 		if left == 0 {
 			endless++
 			left, all = pool.ForEver, pool.ForEver
@@ -195,6 +196,9 @@ func (x *cell) waiting() error {
 		length := x.play.Length(a)
 		if length == 0 {
 			endless += a.Own
+			length = pool.ForEver
+		} else if length > longest {
+			x.ages += a.Own
 			length = pool.ForEver
 		}
 		left := a.Own
