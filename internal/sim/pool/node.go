@@ -42,7 +42,6 @@ type node struct {
 	dark     time.Duration // until then at least
 	bootedAt time.Duration // when CLOCK_BOOTTIME was 0
 	wall     time.Duration // by which the wall clock is ahead
-	step     time.Duration // by which it will be more, from the next start of the daemon on
 	down     time.Duration // the daemon is, until then at least
 
 	still    time.Duration // it stands still until then
@@ -75,12 +74,12 @@ func (p *Pool) unlike(name string) string {
 }
 
 // now is what the wall clock shows, and boot what CLOCK_BOOTTIME does.
-func (n *node) now() time.Time { return n.p.cfg.Began.Add(n.p.k.Now() + n.wall) }
+func (n *node) now() time.Time { return reading(n.p.cfg.Began.Add(n.p.k.Now()+n.wall), n.boot()) }
 
 func (n *node) boot() time.Duration { return n.p.k.Now() - n.bootedAt }
 
-// truth is when the wall clock shows that.
-func (n *node) truth(at time.Time) time.Duration { return at.Sub(n.p.cfg.Began) - n.wall }
+// truth is when an instant is, as time.Until has it: by the clock that nobody sets if it has that, or else when the clock on the wall shows it.
+func (n *node) truth(at time.Time) time.Duration { return n.p.k.Now() + at.Sub(n.now()) }
 
 // plan has an event of the daemon happen.
 func (n *node) plan(at time.Duration, kind uint8, number uint64, with any) {
@@ -93,7 +92,6 @@ func (n *node) start() {
 		return
 	}
 	n.up = true
-	n.wall, n.step = n.wall+n.step, 0
 	n.part.start()
 }
 

@@ -149,8 +149,8 @@ func (p *Pool) Break(a, b string) {
 	}
 }
 
-// Step puts the wall clock of a node forward, or back. A daemon that runs measures with another clock, as Go does: it takes the new time from its next start on.
-func (p *Pool) Step(name string, by time.Duration) { p.at(name).step += by }
+// Step puts the wall clock of a node forward, or back, at once. A daemon that runs measures with another clock, as Go does; what it reads and writes down is the new time.
+func (p *Pool) Step(name string, by time.Duration) { p.at(name).wall += by }
 
 // SlowDisk has each write take longer for a while, and FullDisk none succeed.
 func (p *Pool) SlowDisk(name string, each, d time.Duration) {
