@@ -73,10 +73,8 @@ func TestSimRunPause(t *testing.T) {
 
 // TestSimRun holds what is said of a pool that was run, what goes into files, and what is refused.
 func TestSimRun(t *testing.T) {
-	for _, test := range []struct {
-		line, stdin, out, stderr string // out and stderr: what has to be in them
-		code                     int
-	}{
+	cell := smallCell(t)
+	for _, test := range []simLine{
 		{"roost sim run mix.hcl", "", "mix.hcl: 1 job on 2 machines, with 1 schedd and 1 central manager\n\n  tasks         6 have come to their end, 0 run, 0 wait\n", "", 0},
 		{"roost sim run mix.hcl", "", "the longest 2m00s\n", "", 0},
 		{"roost sim run mix.hcl --until 90s", "", "tasks         2 have come to their end, 2 run, 2 wait", "", 0},
@@ -113,25 +111,12 @@ func TestSimRun(t *testing.T) {
 		{"roost sim run mix.hcl --until soon", "", "", "--until soon: that is no length of time", 64},
 		{"roost sim run nowhere", "", "", "nowhere: no such file or directory", 66},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
-		if err := os.WriteFile(filepath.Join(a.dir, "mix.hcl"), []byte(smallMix), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		simFiles(t, a.dir)
-		cell := smallCell(t)
-		for name, text := range map[string][]byte{"c.cell": cell, "cut.cell": cell[:len(cell)-30], "timed.csv": []byte(timedPods)} {
-			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a.stdin = strings.NewReader(test.stdin)
-		code := a.Run(t.Context(), strings.Fields(test.line))
-		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
-			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
-		}
+		dir := t.TempDir()
+		simFiles(t, dir)
+		test.try(t, dir, map[string][]byte{"mix.hcl": []byte(smallMix), "c.cell": cell, "cut.cell": cell[:len(cell)-30], "timed.csv": []byte(timedPods)})
 		if strings.Contains(test.line, "out.csv") {
-			table, _ := os.ReadFile(filepath.Join(a.dir, "out.csv"))
-			picture, _ := os.ReadFile(filepath.Join(a.dir, "out.svg"))
+			table, _ := os.ReadFile(filepath.Join(dir, "out.csv"))
+			picture, _ := os.ReadFile(filepath.Join(dir, "out.svg"))
 			if !strings.HasPrefix(string(table), "at_seconds,waiting_tasks,running_tasks,over_tasks,used_cores,user_cores\n0.000,0,0,0,0.000,0.000\n") || !strings.Contains(string(picture), "</svg>") {
 				t.Errorf("%s: it wrote %.200s and %.200s", test.line, table, picture)
 			}

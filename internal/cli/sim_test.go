@@ -20,16 +20,35 @@ const smallLog = `; MaxProcs: 4
 4 3 0 50 1 -1 -1 1 60 -1 1 2 -1 -1 -1 -1 -1 -1
 `
 
+// simLine is a line of roost sim.
+type simLine struct {
+	line, stdin, out, stderr string // out and stderr: what has to be in them; no out: nothing is
+	code                     int
+}
+
+// try runs the line in a directory with those files.
+func (test simLine) try(t *testing.T, dir string, files map[string][]byte) {
+	t.Helper()
+	a, stdout, stderr := testApp(t, t.TempDir())
+	a.dir, a.stdin = dir, strings.NewReader(test.stdin)
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code := a.Run(t.Context(), strings.Fields(test.line))
+	if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
+		t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
+	}
+}
+
 // TestSim holds what is said of a replay, what goes into a file, and what is refused.
 func TestSim(t *testing.T) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write([]byte(smallLog))
 	z.Close()
-	for _, test := range []struct {
-		line, stdin, out, stderr string // out and stderr: what has to be in them
-		code                     int
-	}{
+	for _, test := range []simLine{
 		{"roost sim replay small.swf", "", "waits         1m01s on the mean, median 0s, 95 % up to 1m39s, 99 % up to 1m39s, the longest 2m28s", "", 0},
 		{"roost sim replay small.swf", "", "out of turn   1 job\n  as the log    1 waited as long as it says\n", "", 0},
 		{"roost sim replay packed.swf --order fcfs", "", "the longest 2m28s", "", 0},
@@ -70,18 +89,9 @@ func TestSim(t *testing.T) {
 		{"roost sim replay small.swf --csv small.swf", "", "", "small.swf is there already", 73},
 		{"roost sim replay small.swf --svg nowhere/a.svg", "", "", "no such file or directory", 73},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
-		for name, text := range map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()} {
-			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		a.stdin = strings.NewReader(test.stdin)
-		code := a.Run(t.Context(), strings.Fields(test.line))
-		if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
-			t.Errorf("%s: exit status %d, stdout:\n%s\nstderr:\n%s", test.line, code, stdout, stderr)
-		}
-		text, _ := os.ReadFile(filepath.Join(a.dir, "out.swf"))
+		dir := t.TempDir()
+		test.try(t, dir, map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()})
+		text, _ := os.ReadFile(filepath.Join(dir, "out.swf"))
 		if want := strings.Contains(test.line, "out.swf"); want && !strings.Contains(string(text), "\n4 3 0 50 1 ") || !want && len(text) > 0 {
 			t.Errorf("%s: it wrote %q", test.line, text)
 		}
