@@ -92,7 +92,7 @@ func TestSimRun(t *testing.T) {
 		{"roost sim run -", "", "", "the job file is empty\n\n  on standard input line 1", 65},
 		{"roost sim run mix.hcl --machines 3", "", "", "--machines and --processors are for logs", 64},
 		{"roost sim run c.cell", "", "c.cell: 2 jobs on 2 machines, with 1 schedd and 1 central manager\nfrom 1970-01-12 13:46:40 on\n\n  tasks         7 have come to their end, 0 run, 0 wait\n", "", 0},
-		{"roost sim run c.cell", "", "    - jobs that are held, or wait for a time or another job, are not in a checkpoint\n", "", 0},
+		{"roost sim run c.cell", "", "    - jobs that are held, or wait for a time or another job, are not played\n", "", 0},
 		{"roost sim run c.cell --step 1m --until 70s", "", "     60.000s  waiting 2, running 3, over 2; 100.0 % of the processors used\n", "", 0},
 		{"roost sim run c.cell --events", "", "      0.000s  n1: attempt 1 of 2[0].schedd0 begins on claim 1\n", "", 0},
 		{"roost sim run c.cell --json", "", `"not_played": [`, "", 0},

@@ -236,5 +236,5 @@ func (x *cell) unseen() {
 	}
 	x.note(tasks, "task is left out: it has only just come, or is on its way between a schedd and a machine", "tasks are left out: they have only just come, or are on their way between schedds and machines")
 	x.note(len(x.from.Silent), "schedd did not say which jobs it has: its tasks are in one job for each request", "schedds did not say which jobs they have: their tasks are in one job for each request")
-	x.notes = append(x.notes, "jobs that are held, or wait for a time or another job, are not in a checkpoint")
+	x.notes = append(x.notes, "jobs that are held, or wait for a time or another job, are not played")
 }
