@@ -61,36 +61,25 @@ func (h *heap) excess() uint64 { return h.held - min(h.live, h.held) }
 // GiveBack keeps a daemon's memory in proportion until the context ends. The Go runtime lets a heap that has been large shrink over many minutes; a daemon that
 // has taken in ten thousand jobs gives back within seconds what only taking them in has needed.
 func GiveBack(ctx context.Context) {
-	percent := ofDaemons.percent
-	debug.SetGCPercent(percent)
-	go func() {
-		tick := time.NewTicker(lookAfter)
-		defer tick.Stop()
-		var then, now heap
-		left := uint64(0)
-		for then.read(); ; then = now {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
+	var then heap
+	then.read()
+	left := uint64(0)
+	ofDaemons.keep(ctx, func(now heap) {
+		if now.idle(then) && now.excess() > left+spare/2 { // what cannot be given back is not asked for again
+			debug.FreeOSMemory()
 			now.read()
-			if p := ofDaemons.of(now.live); p != percent {
-				percent = p
-				debug.SetGCPercent(p)
-			}
-			if now.idle(then) && now.excess() > left+spare/2 { // what cannot be given back is not asked for again
-				debug.FreeOSMemory()
-				now.read()
-				left = now.excess()
-			}
+			left = now.excess()
 		}
-	}()
+		then = now
+	})
 }
 
 // Haste has a process that computes for somebody who waits take more memory, so that it spends less time on collecting it, until the context ends.
-func Haste(ctx context.Context) {
-	percent := ofHaste.percent
+func Haste(ctx context.Context) { ofHaste.keep(ctx, func(heap) {}) }
+
+// keep lets the heap grow so much until the context ends, and hands over each time how it stands.
+func (g growth) keep(ctx context.Context, look func(now heap)) {
+	percent := g.percent
 	debug.SetGCPercent(percent)
 	go func() {
 		tick := time.NewTicker(lookAfter)
@@ -103,10 +92,11 @@ func Haste(ctx context.Context) {
 			}
 			var now heap
 			now.read()
-			if p := ofHaste.of(now.live); p != percent {
+			if p := g.of(now.live); p != percent {
 				percent = p
 				debug.SetGCPercent(p)
 			}
+			look(now)
 		}
 	}()
 }
