@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/master"
@@ -65,7 +66,8 @@ type host struct {
 	*hosts
 	name, dir string
 	node      *config.Node
-	private   bool // it has terminals, and nothing else that a person could touch; see Apart
+	attack    []attack.Attack // what its daemons do to the others; the pool's programs are built with -tags attacks then
+	private   bool            // it has terminals, and nothing else that a person could touch; see Apart
 
 	mu     sync.Mutex
 	output bytes.Buffer
@@ -97,7 +99,7 @@ func startHostsAs(t *testing.T, as special) *hosts {
 func bareHosts(t *testing.T, as special) *hosts {
 	dir := openDir(t) // it goes after all that runs
 	h := &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}, special: as}
-	program, err := Build(t.Context(), h.dir)
+	program, err := Build(t.Context(), h.dir, as.tags...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +199,13 @@ func (n *host) start() {
 	}
 	if n.points != "" {
 		n.cmd.Env = append(os.Environ(), "ROOST_FAULT_DIR="+filepath.Join(n.points, n.name))
+	}
+	if len(n.attack) > 0 {
+		var names []string
+		for _, a := range n.attack {
+			names = append(names, string(a))
+		}
+		n.cmd.Env = append(n.cmd.Environ(), "ROOST_ATTACK="+strings.Join(names, ","))
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -1,0 +1,12 @@
+// Package attack names what a hostile part of a pool does, so that tests can run real daemons that attack the others. In an ordinary build [Is] is false,
+// and the compiler drops the condition and what it guards. A program built with -tags attacks does what ROOST_ATTACK names in its environment, names
+// separated by commas: the daemons of one host attack, and those of every other host run the same program without the variable.
+package attack
+
+// Attack is one way in which a daemon misbehaves. Its first word is the part that attacks.
+type Attack string
+
+// All lists the attacks, for tests that want each to have a place in the code and a case.
+func All() []Attack {
+	return []Attack{}
+}

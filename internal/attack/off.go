@@ -1,0 +1,6 @@
+//go:build !attacks
+
+package attack
+
+// Is reports whether this process makes the attack: no ordinary program does.
+func Is(Attack) bool { return false }

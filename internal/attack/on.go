@@ -1,0 +1,14 @@
+//go:build attacks
+
+package attack
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// Is reports whether ROOST_ATTACK names the attack.
+func Is(a Attack) bool {
+	return slices.Contains(strings.Split(os.Getenv("ROOST_ATTACK"), ","), string(a))
+}
