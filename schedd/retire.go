@@ -133,7 +133,7 @@ func (s *Schedd) maybeCheckpoint() {
 // limits are what a submit is held against.
 func (s *Schedd) limits() queue.Limits {
 	return queue.Limits{
-		Secret: newSecret, MaxQueued: s.node.Schedd.MaxQueued, Domain: s.node.FileSystemDomain, LastSeq: s.lastPastSeq,
+		Secret: newSecret, MaxQueued: s.node.Schedd.MaxQueued, MaxOfUser: s.node.Schedd.MaxOfUser, Domain: s.node.FileSystemDomain, LastSeq: s.lastPastSeq,
 		Key: func(key string) (ids []roost.JobID) {
 			seqs, err := s.history.Key(key)
 			if err != nil {

@@ -66,6 +66,9 @@ func (n *Node) fill(at, host string) {
 		if s.MaxQueued == 0 {
 			s.MaxQueued = defaultMaxQueued
 		}
+		if s.MaxOfUser == 0 {
+			s.MaxOfUser = max(s.MaxQueued/2, 1)
+		}
 	}
 	if i := n.Images; i != nil {
 		set(&i.Dir, filepath.Join(n.Dir, "checkpoint-server"))

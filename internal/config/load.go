@@ -197,6 +197,7 @@ func (s *section) readSchedd(b *hclsyntax.Block, to *Schedd) {
 	d.duration("keep_history", `"90d"`, &to.KeepHistory)
 	d.truth("allow_root", &to.AllowRoot)
 	d.count("max_queued", &to.MaxQueued)
+	d.count("max_queued_of_user", &to.MaxOfUser)
 	d.set("dialect", `"torque"`, func(text string) (err error) {
 		to.Dialect, err = roost.ParseDialect(text)
 		return err

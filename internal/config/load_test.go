@@ -127,7 +127,7 @@ func everything() *Node {
 		Collector:  &Collector{Listen: []string{"10.0.0.1:9701"}},
 		Negotiator: &Negotiator{Listen: []string{"unix:/run/roost/n.sock", "10.0.0.1:9702"}, Cycle: 1500 * time.Millisecond, Election: 500 * time.Millisecond},
 		Schedd: &Schedd{Socket: "unix:/run/roost/schedd.sock", SocketMode: 0o660, JobLease: time.Hour, KeepHistory: 90 * 24 * time.Hour,
-			AllowRoot: true, MaxQueued: 1000, Dialect: roost.Torque, KeepCompleted: time.Minute, Notify: Notify{Mail: "/usr/lib/sendmail", Hook: "/etc/roost/told", From: "roost@lab.example"}},
+			AllowRoot: true, MaxQueued: 1000, MaxOfUser: 700, Dialect: roost.Torque, KeepCompleted: time.Minute, Notify: Notify{Mail: "/usr/lib/sendmail", Hook: "/etc/roost/told", From: "roost@lab.example"}},
 		Images: &CheckpointServer{Listen: []string{"10.0.0.1:9704"}, Dir: "/srv/images", Max: 500 * roost.GiB}, ImageServer: "10.0.0.9:9704",
 		Authority: &Authority{Listen: []string{"10.0.0.1:9700"}, Dir: "/srv/authority"}, AuthorityAt: "10.0.0.1:9700",
 		Owner: OwnerFile{File: "/srv/owner.hcl"},

@@ -57,6 +57,7 @@ type Schedd struct {
 	KeepHistory time.Duration // 0: for ever
 	AllowRoot   bool          // jobs of root and system users are accepted
 	MaxQueued   int           // tasks in the queue, of all users
+	MaxOfUser   int           // tasks in the queue, of one user; half of MaxQueued unless set
 	Notify      Notify
 
 	Dialect       roost.Dialect // that its users' PBS commands speak; OpenPBS unless set

@@ -54,6 +54,9 @@ func Write(n *Node) []byte {
 		if s.MaxQueued != 0 {
 			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
 		}
+		if s.MaxOfUser != 0 {
+			b.to.SetAttributeValue("max_queued_of_user", cty.NumberIntVal(int64(s.MaxOfUser)))
+		}
 		b.text("dialect", string(s.Dialect))
 		b.duration("keep_completed", s.KeepCompleted)
 		b.notify(s.Notify)

@@ -79,7 +79,7 @@ func (q *Queue) uncount(j *job) {
 // resize gives a fresh job another number of tasks.
 func (q *Queue) resize(j *job, n int) {
 	s := j.state[0]
-	q.tasks += n - len(j.state)
+	q.countOpen(j, n-len(j.state))
 	q.changes++
 	j.counts[s] = n
 	j.state = slices.Repeat([]roost.TaskState{s}, n)

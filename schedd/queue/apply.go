@@ -116,7 +116,7 @@ func (q *Queue) admit(e Event) {
 	}
 	j.counts[first] = s.Count
 	j.form()
-	q.tasks += s.Count
+	q.countOpen(j, s.Count)
 	q.changes += s.Count
 	if first == roost.Idle {
 		q.fill(j)

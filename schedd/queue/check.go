@@ -13,8 +13,13 @@ func (q *Queue) Check() {
 	tasks := 0
 	ready := map[RequestID]int{}
 	q.checkDemands()
+	open := map[uint32]int{}
 	for seq, j := range q.jobs {
-		tasks += q.checkJob(j, ready)
+		n := q.checkJob(j, ready)
+		tasks += n
+		if open[j.sub.UID] += n; open[j.sub.UID] == 0 {
+			delete(open, j.sub.UID)
+		}
 		if j.seq != seq {
 			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
 		}
@@ -28,6 +33,9 @@ func (q *Queue) Check() {
 	}
 	if tasks != q.tasks {
 		panic(fmt.Sprintf("queue: %d tasks are open, and %d are counted", tasks, q.tasks))
+	}
+	if !maps.Equal(open, q.open) {
+		panic(fmt.Sprintf("queue: users have %v tasks open, and %v are counted", open, q.open))
 	}
 	for id, r := range q.requests {
 		if r.Ready != ready[id] {

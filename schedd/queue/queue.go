@@ -44,6 +44,7 @@ type Queue struct {
 	lastRequest RequestID
 	runs        map[uint32]*runs // by user
 	tasks       int              // not final
+	open        map[uint32]int   // of those, by user
 	changes     int              // task states changed so far
 
 	dirty   map[RequestID]bool
@@ -77,7 +78,7 @@ func New(host string) *Queue {
 	return &Queue{
 		host: host, jobs: map[uint64]*job{}, keys: map[string][]uint64{}, dependents: map[uint64]map[uint64]bool{}, counted: map[uint64]bool{},
 		runs: map[uint32]*runs{}, requests: map[RequestID]*Request{}, byKey: map[string]*Request{}, dirty: map[RequestID]bool{}, changed: map[uint64]bool{},
-		demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{}, unasked: map[uint64]bool{},
+		open: map[uint32]int{}, demands: map[Payer]Demand{}, demanded: map[Payer]bool{}, uncounted: map[uint64]bool{}, unasked: map[uint64]bool{},
 		unsaved: map[uint64]bool{}, ripe: map[uint64]bool{}, done: map[uint64]bool{}, timed: map[uint64]bool{},
 	}
 }
@@ -262,10 +263,10 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 	q.changes++
 	switch {
 	case to.Final() && !from.Final():
-		q.tasks--
+		q.countOpen(j, -1)
 		j.class(i).open--
 	case from.Final() && !to.Final():
-		q.tasks++
+		q.countOpen(j, 1)
 		j.class(i).open++
 	}
 	q.setReady(j, i, to == roost.Idle)

@@ -176,7 +176,7 @@ func (q *Queue) put(j *job, i int, to roost.TaskState) {
 	j.counts[to]++
 	j.show(i)
 	if to.Final() {
-		q.tasks--
+		q.countOpen(j, -1)
 		j.class(i).open--
 	}
 	q.setReady(j, i, to == roost.Idle)

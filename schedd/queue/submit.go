@@ -21,6 +21,7 @@ type Submitter struct {
 // Limits bound what a queue takes, and answer for jobs that have left it.
 type Limits struct {
 	MaxQueued int                                          // tasks of all users; 0 for no limit
+	MaxOfUser int                                          // tasks of one user; 0 for no limit but those of all
 	Domain    string                                       // the schedd's own FileSystemDomain
 	Key       func(key string) []roost.JobID               // the jobs that a key made and that are in the history
 	Past      func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
@@ -60,8 +61,8 @@ func (q *Queue) Submit(now time.Time, who Submitter, key string, specs []Spec, l
 		ids = append(ids, roost.JobID{Seq: e.Job, Host: q.host})
 		total += specs[part].Count
 	}
-	if limits.MaxQueued > 0 && total > limits.MaxQueued {
-		return nil, nil, false, fmt.Errorf("%w: %d tasks are queued, these would make %d, and this schedd takes %d", roost.Exhausted, q.tasks, total, limits.MaxQueued)
+	if err := q.checkOpen(who, total-q.tasks, limits); err != nil {
+		return nil, nil, false, err
 	}
 	return events, ids, false, nil
 }
