@@ -7693,6 +7693,7 @@ type SessionHello struct {
 	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`         // unix nanoseconds of the schedd's start
 	Incarnation   uint64                 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // rises with each session of this schedd, on its disk
+	Parts         bool                   `protobuf:"varint,21,opt,name=parts,proto3" json:"parts,omitempty"`            // a welcome may come in several messages
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7753,6 +7754,13 @@ func (x *SessionHello) GetIncarnation() uint64 {
 		return x.Incarnation
 	}
 	return 0
+}
+
+func (x *SessionHello) GetParts() bool {
+	if x != nil {
+		return x.Parts
+	}
+	return false
 }
 
 type ClaimRequest struct {
@@ -9813,6 +9821,7 @@ type SessionWelcome struct {
 	BootId           string                 `protobuf:"bytes,2,opt,name=boot_id,json=bootId,proto3" json:"boot_id,omitempty"`
 	Claims           []*ClaimState          `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	FileSystemDomain string                 `protobuf:"bytes,4,opt,name=file_system_domain,json=fileSystemDomain,proto3" json:"file_system_domain,omitempty"`
+	More             bool                   `protobuf:"varint,21,opt,name=more,proto3" json:"more,omitempty"` // another part of the claims follows in another welcome
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -9873,6 +9882,13 @@ func (x *SessionWelcome) GetFileSystemDomain() string {
 		return x.FileSystemDomain
 	}
 	return ""
+}
+
+func (x *SessionWelcome) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
 }
 
 type ClaimState struct {
@@ -14371,12 +14387,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x06signal\x18\f \x01(\v2\x12.roost.wire.SignalH\x00R\x06signal\x12/\n" +
 	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessage\x12)\n" +
 	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limitB\x04\n" +
-	"\x02of\"|\n" +
+	"\x02of\"\x92\x01\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
-	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\"\xad\x03\n" +
+	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x14\n" +
+	"\x05parts\x18\x15 \x01(\bR\x05parts\"\xad\x03\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -14560,12 +14577,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x06signal\x18\b \x01(\x05R\x06signal\x12\x14\n" +
 	"\x05error\x18\t \x01(\tR\x05error\x12\x18\n" +
 	"\astarted\x18\n" +
-	" \x01(\bR\astarted\"\x9b\x01\n" +
+	" \x01(\bR\astarted\"\xaf\x01\n" +
 	"\x0eSessionWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x17\n" +
 	"\aboot_id\x18\x02 \x01(\tR\x06bootId\x12.\n" +
 	"\x06claims\x18\x03 \x03(\v2\x16.roost.wire.ClaimStateR\x06claims\x12,\n" +
-	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\"\xf5\x02\n" +
+	"\x12file_system_domain\x18\x04 \x01(\tR\x10fileSystemDomain\x12\x12\n" +
+	"\x04more\x18\x15 \x01(\bR\x04more\"\xf5\x02\n" +
 	"\n" +
 	"ClaimState\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x123\n" +
