@@ -446,7 +446,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134, 0}
+	return file_roost_proto_rawDescGZIP(), []int{135, 0}
 }
 
 type Resources struct {
@@ -8433,6 +8433,7 @@ type Program struct {
 	NodeFile      []string               `protobuf:"bytes,30,rep,name=node_file,json=nodeFile,proto3" json:"node_file,omitempty"`                 // lines of the file that PBS_NODEFILE names; none: there is no such file
 	ScriptFollows bool                   `protobuf:"varint,32,opt,name=script_follows,json=scriptFollows,proto3" json:"script_follows,omitempty"` // the program text comes by Put, while the attempt holds for its input
 	GpuFile       []string               `protobuf:"bytes,31,rep,name=gpu_file,json=gpuFile,proto3" json:"gpu_file,omitempty"`                    // and PBS_GPUFILE
+	Inputs        []string               `protobuf:"bytes,33,rep,name=inputs,proto3" json:"inputs,omitempty"`                                     // with scratch: names or patterns of the files that Put brings, and no others; none from a schedd that says nothing of them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -8680,6 +8681,13 @@ func (x *Program) GetScriptFollows() bool {
 func (x *Program) GetGpuFile() []string {
 	if x != nil {
 		return x.GpuFile
+	}
+	return nil
+}
+
+func (x *Program) GetInputs() []string {
+	if x != nil {
+		return x.Inputs
 	}
 	return nil
 }
@@ -10298,11 +10306,13 @@ func (x *ClaimReply) GetPlaced() *Placed {
 	return nil
 }
 
+// Says that the scratch directory is there: Put may begin.
 type InputReady struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Attempt       *AttemptRef            `protobuf:"bytes,1,opt,name=attempt,proto3" json:"attempt,omitempty"`
 	Scratch       string                 `protobuf:"bytes,2,opt,name=scratch,proto3" json:"scratch,omitempty"`
 	Error         string                 `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Holes         bool                   `protobuf:"varint,4,opt,name=holes,proto3" json:"holes,omitempty"` // Put may leave out the holes of files
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -10356,6 +10366,13 @@ func (x *InputReady) GetError() string {
 		return x.Error
 	}
 	return ""
+}
+
+func (x *InputReady) GetHoles() bool {
+	if x != nil {
+		return x.Holes
+	}
+	return false
 }
 
 type Started struct {
@@ -11026,6 +11043,7 @@ type FileEntry struct {
 	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	Mode          uint32                 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"` // permission bits
 	Dir           bool                   `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
+	Stored        int64                  `protobuf:"varint,5,opt,name=stored,proto3" json:"stored,omitempty"` // how many of its bytes take room on its disk: holes do not; 0: it is empty, or nobody has looked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11088,7 +11106,15 @@ func (x *FileEntry) GetDir() bool {
 	return false
 }
 
-// A file is a chunk with an entry, chunks of data, and a last chunk with eof and the SHA-256 of all its bytes.
+func (x *FileEntry) GetStored() int64 {
+	if x != nil {
+		return x.Stored
+	}
+	return 0
+}
+
+// A file is a chunk with an entry, chunks of data, and a last chunk with eof and the SHA-256 of all that came: its bytes, and of each hole the length, as
+// eight bytes with the highest first. Only a receiver that said that it takes holes is sent any.
 type FileChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`   // in the first chunk of a Put
@@ -11098,6 +11124,8 @@ type FileChunk struct {
 	Eof           bool                   `protobuf:"varint,5,opt,name=eof,proto3" json:"eof,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`
 	Script        bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"` // in the first chunk of a Put: it is the program's text that comes
+	Hole          int64                  `protobuf:"varint,8,opt,name=hole,proto3" json:"hole,omitempty"`     // so many bytes without data come before the data of this chunk
+	Totals        *TransferTotals        `protobuf:"bytes,9,opt,name=totals,proto3" json:"totals,omitempty"`  // in the first chunk of a Put: what follows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11181,6 +11209,73 @@ func (x *FileChunk) GetScript() bool {
 	return false
 }
 
+func (x *FileChunk) GetHole() int64 {
+	if x != nil {
+		return x.Hole
+	}
+	return 0
+}
+
+func (x *FileChunk) GetTotals() *TransferTotals {
+	if x != nil {
+		return x.Totals
+	}
+	return nil
+}
+
+// What a transfer brings.
+type TransferTotals struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         uint64                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"` // files and directories
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"` // the sizes of all files
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferTotals) Reset() {
+	*x = TransferTotals{}
+	mi := &file_roost_proto_msgTypes[130]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferTotals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferTotals) ProtoMessage() {}
+
+func (x *TransferTotals) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[130]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
+func (*TransferTotals) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{130}
+}
+
+func (x *TransferTotals) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *TransferTotals) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 type PutReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         uint32                 `protobuf:"varint,1,opt,name=files,proto3" json:"files,omitempty"`
@@ -11191,7 +11286,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11203,7 +11298,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11216,7 +11311,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11237,14 +11332,15 @@ type FetchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
 	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"` // of Exited.outputs; "\x00stdout" and "\x00stderr" name the captured streams
+	Names         []string               `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`  // of Exited.outputs; "\x00stdout" and "\x00stderr" name the captured streams
+	Holes         bool                   `protobuf:"varint,4,opt,name=holes,proto3" json:"holes,omitempty"` // the holes of files may be left out
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11256,7 +11352,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11269,7 +11365,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11293,6 +11389,13 @@ func (x *FetchRequest) GetNames() []string {
 	return nil
 }
 
+func (x *FetchRequest) GetHoles() bool {
+	if x != nil {
+		return x.Holes
+	}
+	return false
+}
+
 type TailRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
@@ -11306,7 +11409,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11318,7 +11421,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11331,7 +11434,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11399,7 +11502,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11411,7 +11514,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11424,7 +11527,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11567,7 +11670,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11579,7 +11682,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11592,7 +11695,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11642,7 +11745,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11654,7 +11757,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11667,7 +11770,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11715,7 +11818,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11727,7 +11830,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11740,7 +11843,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11815,7 +11918,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11827,7 +11930,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11840,7 +11943,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *Tenant) GetTask() string {
@@ -11909,7 +12012,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11921,7 +12024,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11934,7 +12037,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -11959,7 +12062,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11971,7 +12074,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11984,7 +12087,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 type OwnerReply struct {
@@ -11998,7 +12101,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12010,7 +12113,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12023,7 +12126,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12055,7 +12158,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12067,7 +12170,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12080,7 +12183,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type MineReply struct {
@@ -12094,7 +12197,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12106,7 +12209,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12119,7 +12222,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12156,7 +12259,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12168,7 +12271,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12181,7 +12284,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12220,7 +12323,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12232,7 +12335,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12245,7 +12348,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type GreetRequest struct {
@@ -12256,7 +12359,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12268,7 +12371,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12281,7 +12384,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 type GreetReply struct {
@@ -12294,7 +12397,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12306,7 +12409,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12319,7 +12422,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12350,7 +12453,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12362,7 +12465,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12375,7 +12478,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12430,7 +12533,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12442,7 +12545,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12455,7 +12558,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12530,7 +12633,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12542,7 +12645,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12555,7 +12658,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12574,7 +12677,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12586,7 +12689,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12599,7 +12702,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12617,7 +12720,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12629,7 +12732,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12642,7 +12745,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 type LeaveReply struct {
@@ -12653,7 +12756,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12665,7 +12768,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12678,7 +12781,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 type RevokedRequest struct {
@@ -12690,7 +12793,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12702,7 +12805,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12715,7 +12818,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12734,7 +12837,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12746,7 +12849,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12759,7 +12862,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12780,7 +12883,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12792,7 +12895,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12805,7 +12908,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12840,7 +12943,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12852,7 +12955,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12865,7 +12968,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -12905,7 +13008,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12917,7 +13020,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12930,7 +13033,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -12998,7 +13101,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13010,7 +13113,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13023,7 +13126,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13042,7 +13145,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13054,7 +13157,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13067,7 +13170,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13085,7 +13188,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13097,7 +13200,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13110,7 +13213,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 type MembersReply struct {
@@ -13123,7 +13226,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13135,7 +13238,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13148,7 +13251,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13181,7 +13284,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13193,7 +13296,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13206,7 +13309,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13275,7 +13378,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13287,7 +13390,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13300,7 +13403,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13326,7 +13429,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13338,7 +13441,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13351,7 +13454,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13374,7 +13477,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13386,7 +13489,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13448,7 +13551,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13460,7 +13563,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13513,7 +13616,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13525,7 +13628,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13610,7 +13713,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13622,7 +13725,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14444,7 +14547,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x12\n" +
 	"\x04line\x18\x02 \x01(\fR\x04line\x12\x10\n" +
 	"\x03out\x18\x03 \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\x04 \x01(\bR\x03err\"\x86\a\n" +
+	"\x03err\x18\x04 \x01(\bR\x03err\"\x9e\a\n" +
 	"\aProgram\x12\x1e\n" +
 	"\n" +
 	"executable\x18\x01 \x01(\tR\n" +
@@ -14484,7 +14587,8 @@ const file_roost_proto_rawDesc = "" +
 	"\vinteractive\x18\x1c \x01(\bR\vinteractive\x12\x1b\n" +
 	"\tnode_file\x18\x1e \x03(\tR\bnodeFile\x12%\n" +
 	"\x0escript_follows\x18  \x01(\bR\rscriptFollows\x12\x19\n" +
-	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\"\xd5\x01\n" +
+	"\bgpu_file\x18\x1f \x03(\tR\agpuFile\x12\x16\n" +
+	"\x06inputs\x18! \x03(\tR\x06inputs\"\xd5\x01\n" +
 	"\x06Bounds\x12\x15\n" +
 	"\x06cpu_ns\x18\x01 \x01(\x03R\x05cpuNs\x12\"\n" +
 	"\rprocess_cpu_s\x18\x02 \x01(\x03R\vprocessCpuS\x12\x18\n" +
@@ -14627,12 +14731,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\awaiting\x18\a \x01(\bR\awaiting\x12%\n" +
 	"\x0epredicted_wait\x18\b \x01(\x03R\rpredictedWait\x12*\n" +
-	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\"n\n" +
+	"\x06placed\x18\t \x01(\v2\x12.roost.wire.PlacedR\x06placed\"\x84\x01\n" +
 	"\n" +
 	"InputReady\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x18\n" +
 	"\ascratch\x18\x02 \x01(\tR\ascratch\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05error\"M\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x14\n" +
+	"\x05holes\x18\x04 \x01(\bR\x05holes\"M\n" +
 	"\aStarted\x120\n" +
 	"\aattempt\x18\x01 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x10\n" +
 	"\x03pid\x18\x02 \x01(\x03R\x03pid\"\xdc\x02\n" +
@@ -14687,12 +14792,13 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
 	"\rLeasesRenewed\x12\x12\n" +
-	"\x04word\x18\x01 \x01(\x04R\x04word\"Y\n" +
+	"\x04word\x18\x01 \x01(\x04R\x04word\"q\n" +
 	"\tFileEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x10\n" +
-	"\x03dir\x18\x04 \x01(\bR\x03dir\"\xd8\x01\n" +
+	"\x03dir\x18\x04 \x01(\bR\x03dir\x12\x16\n" +
+	"\x06stored\x18\x05 \x01(\x03R\x06stored\"\xa0\x02\n" +
 	"\tFileChunk\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
@@ -14700,14 +14806,20 @@ const file_roost_proto_rawDesc = "" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x10\n" +
 	"\x03eof\x18\x05 \x01(\bR\x03eof\x12\x16\n" +
 	"\x06sha256\x18\x06 \x01(\fR\x06sha256\x12\x16\n" +
-	"\x06script\x18\a \x01(\bR\x06script\"6\n" +
+	"\x06script\x18\a \x01(\bR\x06script\x12\x12\n" +
+	"\x04hole\x18\b \x01(\x03R\x04hole\x122\n" +
+	"\x06totals\x18\t \x01(\v2\x1a.roost.wire.TransferTotalsR\x06totals\"<\n" +
+	"\x0eTransferTotals\x12\x14\n" +
+	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"6\n" +
 	"\bPutReply\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\rR\x05files\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"n\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\x84\x01\n" +
 	"\fFetchRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x14\n" +
-	"\x05names\x18\x03 \x03(\tR\x05names\"\x9f\x01\n" +
+	"\x05names\x18\x03 \x03(\tR\x05names\x12\x14\n" +
+	"\x05holes\x18\x04 \x01(\bR\x05holes\"\x9f\x01\n" +
 	"\vTailRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
@@ -14973,7 +15085,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 174)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 175)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15112,50 +15224,51 @@ var file_roost_proto_goTypes = []any{
 	(*LeasesRenewed)(nil),         // 134: roost.wire.LeasesRenewed
 	(*FileEntry)(nil),             // 135: roost.wire.FileEntry
 	(*FileChunk)(nil),             // 136: roost.wire.FileChunk
-	(*PutReply)(nil),              // 137: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 138: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 139: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 140: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 141: roost.wire.IdleSource
-	(*Pause)(nil),                 // 142: roost.wire.Pause
-	(*GuardReport)(nil),           // 143: roost.wire.GuardReport
-	(*Tenant)(nil),                // 144: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 145: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 146: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 147: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 148: roost.wire.MineRequest
-	(*MineReply)(nil),             // 149: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 150: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 151: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 152: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 153: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 154: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 155: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 156: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 157: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 158: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 159: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 160: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 161: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 162: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 163: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 164: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 165: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 166: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 167: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 168: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 169: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 170: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 171: roost.wire.RevokeReply
-	nil,                           // 172: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 173: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 174: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 175: roost.wire.Explanation.Condition
-	nil,                           // 176: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 177: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 178: roost.wire.Extent.WordsEntry
-	nil,                           // 179: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 180: roost.wire.Placed.Gpu
+	(*TransferTotals)(nil),        // 137: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 138: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 139: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 140: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 141: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 142: roost.wire.IdleSource
+	(*Pause)(nil),                 // 143: roost.wire.Pause
+	(*GuardReport)(nil),           // 144: roost.wire.GuardReport
+	(*Tenant)(nil),                // 145: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 146: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 147: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 148: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 149: roost.wire.MineRequest
+	(*MineReply)(nil),             // 150: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 151: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 152: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 153: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 154: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 155: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 156: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 157: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 158: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 159: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 160: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 161: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 162: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 163: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 164: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 165: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 166: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 167: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 168: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 169: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 170: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 171: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 172: roost.wire.RevokeReply
+	nil,                           // 173: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 174: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 175: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 176: roost.wire.Explanation.Condition
+	nil,                           // 177: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 178: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 179: roost.wire.Extent.WordsEntry
+	nil,                           // 180: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 181: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -15169,7 +15282,7 @@ var file_roost_proto_depIdxs = []int32{
 	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	30,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	172, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	173, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
@@ -15182,17 +15295,17 @@ var file_roost_proto_depIdxs = []int32{
 	30,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	36,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	173, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	174, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	30,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	33,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	33,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	33,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	44,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	174, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	175, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	175, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	176, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	176, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	177, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	177, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	178, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	63,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	65,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	67,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -15222,8 +15335,8 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	76,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	76,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	178, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	179, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	179, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	180, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
 	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	84,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	85,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
@@ -15289,7 +15402,7 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 128: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
 	127, // 129: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
 	121, // 130: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	180, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	181, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
 	121, // 132: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	8,   // 133: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
 	121, // 134: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
@@ -15307,141 +15420,142 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 146: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 147: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
 	135, // 148: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	8,   // 149: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 150: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	141, // 151: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	142, // 152: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 153: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	144, // 154: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	142, // 155: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	140, // 156: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	143, // 157: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	164, // 158: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	164, // 159: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	164, // 160: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	169, // 161: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 162: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	26,  // 163: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 164: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	31,  // 165: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	35,  // 166: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	38,  // 167: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	40,  // 168: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	42,  // 169: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	45,  // 170: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	53,  // 171: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	47,  // 172: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	131, // 173: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	55,  // 174: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	56,  // 175: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 176: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 177: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 178: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 179: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 180: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 181: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	42,  // 182: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	45,  // 183: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	49,  // 184: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	51,  // 185: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	53,  // 186: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	61,  // 187: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	59,  // 188: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	55,  // 189: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	56,  // 190: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	90,  // 191: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	91,  // 192: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	86,  // 193: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	88,  // 194: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	88,  // 195: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	94,  // 196: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	136, // 197: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	138, // 198: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	139, // 199: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	109, // 200: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	136, // 201: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	131, // 202: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	118, // 203: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	136, // 204: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	109, // 205: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	109, // 206: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	143, // 207: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	145, // 208: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	146, // 209: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	148, // 210: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	150, // 211: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	152, // 212: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	154, // 213: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	156, // 214: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	158, // 215: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	160, // 216: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	162, // 217: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	165, // 218: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	167, // 219: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	170, // 220: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	29,  // 221: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 222: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	33,  // 223: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	37,  // 224: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	39,  // 225: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	41,  // 226: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	43,  // 227: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	46,  // 228: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	54,  // 229: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	48,  // 230: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	132, // 231: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	58,  // 232: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	57,  // 233: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 234: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 235: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 236: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 237: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 238: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	33,  // 239: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	43,  // 240: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	46,  // 241: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	50,  // 242: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	52,  // 243: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	54,  // 244: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	79,  // 245: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	60,  // 246: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	58,  // 247: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	57,  // 248: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	90,  // 249: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	92,  // 250: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	87,  // 251: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	89,  // 252: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	89,  // 253: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	115, // 254: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	137, // 255: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	136, // 256: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	41,  // 257: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	136, // 258: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	137, // 259: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	132, // 260: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	117, // 261: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	137, // 262: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	136, // 263: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	110, // 264: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	140, // 265: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	147, // 266: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	147, // 267: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	149, // 268: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	151, // 269: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	153, // 270: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	155, // 271: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	157, // 272: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	159, // 273: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	161, // 274: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	163, // 275: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	166, // 276: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	168, // 277: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	171, // 278: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	221, // [221:279] is the sub-list for method output_type
-	163, // [163:221] is the sub-list for method input_type
-	163, // [163:163] is the sub-list for extension type_name
-	163, // [163:163] is the sub-list for extension extendee
-	0,   // [0:163] is the sub-list for field type_name
+	137, // 149: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 150: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 151: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	142, // 152: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	143, // 153: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 154: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	145, // 155: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	143, // 156: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	141, // 157: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	144, // 158: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	165, // 159: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	165, // 160: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	165, // 161: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	170, // 162: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 163: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	26,  // 164: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 165: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	31,  // 166: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	35,  // 167: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	38,  // 168: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	40,  // 169: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	42,  // 170: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	45,  // 171: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	53,  // 172: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	47,  // 173: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	131, // 174: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	55,  // 175: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	56,  // 176: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 177: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 178: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 179: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 180: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 181: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 182: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	42,  // 183: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	45,  // 184: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	49,  // 185: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	51,  // 186: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	53,  // 187: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	61,  // 188: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	59,  // 189: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	55,  // 190: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	56,  // 191: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	90,  // 192: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	91,  // 193: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	86,  // 194: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	88,  // 195: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	88,  // 196: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	94,  // 197: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	136, // 198: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	139, // 199: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	140, // 200: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	109, // 201: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	136, // 202: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	131, // 203: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	118, // 204: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	136, // 205: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	109, // 206: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	109, // 207: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	144, // 208: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	146, // 209: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	147, // 210: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	149, // 211: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	151, // 212: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	153, // 213: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	155, // 214: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	157, // 215: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	159, // 216: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	161, // 217: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	163, // 218: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	166, // 219: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	168, // 220: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	171, // 221: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	29,  // 222: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 223: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	33,  // 224: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	37,  // 225: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	39,  // 226: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	41,  // 227: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	43,  // 228: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	46,  // 229: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	54,  // 230: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	48,  // 231: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	132, // 232: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	58,  // 233: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	57,  // 234: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 235: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 236: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 237: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 238: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 239: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	33,  // 240: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	43,  // 241: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	46,  // 242: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	50,  // 243: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	52,  // 244: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	54,  // 245: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	79,  // 246: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	60,  // 247: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	58,  // 248: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	57,  // 249: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	90,  // 250: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	92,  // 251: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	87,  // 252: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	89,  // 253: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	89,  // 254: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	115, // 255: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	138, // 256: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	136, // 257: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	41,  // 258: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	136, // 259: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	138, // 260: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	132, // 261: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	117, // 262: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	138, // 263: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	136, // 264: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	110, // 265: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	141, // 266: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	148, // 267: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	148, // 268: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	150, // 269: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	152, // 270: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	154, // 271: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	156, // 272: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	158, // 273: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	160, // 274: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	162, // 275: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	164, // 276: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	167, // 277: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	169, // 278: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	172, // 279: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	222, // [222:280] is the sub-list for method output_type
+	164, // [164:222] is the sub-list for method input_type
+	164, // [164:164] is the sub-list for extension type_name
+	164, // [164:164] is the sub-list for extension extendee
+	0,   // [0:164] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15513,7 +15627,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   174,
+			NumMessages:   175,
 			NumExtensions: 0,
 			NumServices:   9,
 		},
