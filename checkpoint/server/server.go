@@ -87,12 +87,9 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	if err := mayCarry(stream.Context(), k); err != nil {
 		return err
 	}
-	if _, err := s.images.Size(k); err == nil {
-		return fmt.Errorf("%v: %w: it is here already, and none is replaced", k, roost.Conflict)
-	}
 	size := first.GetEntry().GetSize()
 	err = s.transfer(stream.Context(), func(moved func()) error {
-		return s.images.Receive(k, size, func() (*wire.FileChunk, error) {
+		return s.images.ReceiveNew(k, size, func() (*wire.FileChunk, error) {
 			chunk, err := stream.Recv()
 			moved()
 			return chunk, err

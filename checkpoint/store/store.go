@@ -2,7 +2,8 @@
 //
 //	DIR/[SCHEDD/]JOB/INDEX.ATTEMPT.SEQUENCE
 //
-// An image is there whole or not at all: it is written beside its name, synced, and renamed. Its bytes mean nothing here. Names are made of
+// An image is there whole or not at all: each upload writes a file of its own beside the name, which is synced, closed, compared with its digest
+// as it lies there, and renamed. Its bytes mean nothing here. Names are made of
 // numbers, and of the name that a schedd's certificate carries; never of what a message calls a path.
 package store
 
@@ -43,6 +44,8 @@ type Store struct {
 
 	mu     sync.Mutex
 	coming int64 // bytes of images on their way here
+
+	naming sync.Mutex // held while an image gets a name that must be free
 }
 
 // Open makes the directory when it is not there.
@@ -53,8 +56,22 @@ func Open(dir string, most int64) (*Store, error) {
 	return &Store{dir: dir, most: most}, nil
 }
 
-// partial ends the name of a file that is not whole yet.
+// partial ends the name of a file that is not whole yet. Before it is a random number.
 const partial = ".part"
+
+// createPartial creates a file beside an image's place that no other upload, of the same image or of another, has open.
+func createPartial(path string) (f *os.File, err error) {
+	dir, name := filepath.Split(path)
+	for range 3 { // the directory may go with the last image that lay in it
+		if err = os.MkdirAll(dir, 0o700); err != nil {
+			return nil, err
+		}
+		if f, err = os.CreateTemp(dir, name+".*"+partial); !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, err
+}
 
 // file is where an image lies.
 func (s *Store) file(k Key) (string, error) {
@@ -99,18 +116,15 @@ func (s *Store) Write(k Key, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("%v: %w", k, err)
+	f, err := createPartial(path)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, full(err))
 	}
-	f, err := os.OpenFile(path+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err == nil {
-		err = errors.Join(write(f), f.Close())
-	}
-	if err == nil {
-		err = os.Rename(path+partial, path)
+	if err = errors.Join(write(f), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		os.Remove(path + partial)
+		os.Remove(f.Name())
 		return fmt.Errorf("%v: %w", k, full(err))
 	}
 	return nil

@@ -18,9 +18,32 @@ import (
 )
 
 // Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks of data, and a last one with the SHA-256 of all of it.
-// When it returns nil, the image is whole and on the disk. One that has not the size or the digest is refused with roost.Invalid, one for which
-// there is no room with roost.Exhausted; the errors of recv come back as they are.
-func (s *Store) Receive(k Key, size int64, recv func() (*wire.FileChunk, error)) (err error) {
+// When it returns nil, the image is whole and on the disk, in the place of one that was there. One that has not the size or the digest is refused
+// with roost.Invalid, one for which there is no room with roost.Exhausted; the errors of recv come back as they are.
+func (s *Store) Receive(k Key, size int64, recv func() (*wire.FileChunk, error)) error {
+	return s.receive(k, size, recv, os.Rename)
+}
+
+// ReceiveNew is Receive that replaces nothing: if the image is there, or another upload of it was faster, it is roost.Conflict.
+func (s *Store) ReceiveNew(k Key, size int64, recv func() (*wire.FileChunk, error)) error {
+	if _, err := s.Size(k); err == nil {
+		return replaced(k)
+	}
+	return s.receive(k, size, recv, func(from, to string) error {
+		s.naming.Lock()
+		defer s.naming.Unlock()
+		if _, err := os.Lstat(to); err == nil {
+			return replaced(k)
+		}
+		return os.Rename(from, to)
+	})
+}
+
+func replaced(k Key) error {
+	return fmt.Errorf("%v: %w: it is here already, and none is replaced", k, roost.Conflict)
+}
+
+func (s *Store) receive(k Key, size int64, recv func() (*wire.FileChunk, error), rename func(from, to string) error) (err error) {
 	path, err := s.file(k)
 	if err != nil {
 		return err
@@ -33,29 +56,49 @@ func (s *Store) Receive(k Key, size int64, recv func() (*wire.FileChunk, error))
 		return err
 	}
 	defer arrived()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("%v: %w", k, err)
+	f, err := createPartial(path)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, full(err))
 	}
-	f, err := os.OpenFile(path+partial, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	sum, err := fill(f, size, recv)
+	if err == nil {
+		err = full(errors.Join(f.Sync(), f.Close()))
+	}
+	if err == nil {
+		err = compare(f.Name(), size, sum)
+	}
+	if err == nil {
+		err = rename(f.Name(), path)
+	}
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, err)
 	}
-	defer func() {
-		f.Close()
-		if err != nil {
-			os.Remove(path + partial)
-		}
-	}()
-	if err := fill(f, size, recv); err != nil {
-		return fmt.Errorf("%v: %w", k, err)
-	}
-	if err := f.Sync(); err != nil {
-		return fmt.Errorf("%v: %w", k, full(err))
-	}
-	if err := os.Rename(path+partial, path); err != nil {
-		return fmt.Errorf("%v: %w", k, err)
-	}
 	return s.syncUp(filepath.Dir(path))
+}
+
+// compare compares a file that nobody has open for writing with the digest that came with its bytes: what is acknowledged is what lies there, and not
+// what was meant to.
+func compare(path string, size int64, want []byte) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	if err != nil {
+		return err
+	}
+	if n != size || subtle.ConstantTimeCompare(sum.Sum(nil), want) != 1 {
+		return fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, n)
+	}
+	return nil
 }
 
 // syncUp makes a name durable, and those of the directories above it that may be new.
@@ -85,34 +128,29 @@ func full(err error) error {
 	return err
 }
 
-// fill writes the data of one image, and checks its size and its digest.
-func fill(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) error {
-	sum, got := sha256.New(), int64(0)
-	for {
+// fill writes the data of one image, checks its size, and returns the digest that came with it.
+func fill(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) (digest []byte, err error) {
+	for got := int64(0); ; {
 		chunk, err := recv()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%w: the stream ended after %d of its %d bytes", roost.Unavailable, got, size)
+			return nil, fmt.Errorf("%w: the stream ended after %d of its %d bytes", roost.Unavailable, got, size)
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if got += int64(len(chunk.GetData())); got > size {
-			return fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
+			return nil, fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
 		}
-		sum.Write(chunk.GetData())
 		if _, err := w.Write(chunk.GetData()); err != nil {
-			return full(err)
+			return nil, full(err)
 		}
 		if !chunk.GetEof() {
 			continue
 		}
 		if got != size {
-			return fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
+			return nil, fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
 		}
-		if subtle.ConstantTimeCompare(sum.Sum(nil), chunk.GetSha256()) != 1 {
-			return fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, size)
-		}
-		return nil
+		return chunk.GetSha256(), nil
 	}
 }
 
