@@ -2,7 +2,6 @@ package startd
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/kernfs"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -44,7 +44,7 @@ func coreNodes(dir string) map[int]int {
 	lists, _ := filepath.Glob(filepath.Join(dir, "node[0-9]*", "cpulist"))
 	for _, file := range lists {
 		node, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(filepath.Dir(file)), "node"))
-		text, failed := os.ReadFile(file)
+		text, failed := kernfs.Read(file)
 		if err != nil || failed != nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // frozen reports whether a cgroup is frozen on its own account.
@@ -16,10 +17,10 @@ func frozen(group string) bool {
 	if group == "" {
 		return false
 	}
-	if text, err := os.ReadFile(filepath.Join(group, "cgroup.freeze")); err == nil {
+	if text, err := kernfs.Read(filepath.Join(group, "cgroup.freeze")); err == nil {
 		return strings.TrimSpace(string(text)) == "1"
 	}
-	text, _ := os.ReadFile(filepath.Join(group, "freezer.self_freezing"))
+	text, _ := kernfs.Read(filepath.Join(group, "freezer.self_freezing"))
 	return strings.TrimSpace(string(text)) == "1"
 }
 
@@ -30,9 +31,9 @@ func thaw(group string) error {
 	}
 	path := filepath.Join(group, "cgroup.freeze")
 	if _, err := os.Stat(path); err == nil {
-		return os.WriteFile(path, []byte("0"), 0)
+		return kernfs.Write(path, []byte("0"))
 	}
-	return os.WriteFile(filepath.Join(group, "freezer.state"), []byte("THAWED"), 0)
+	return kernfs.Write(filepath.Join(group, "freezer.state"), []byte("THAWED"))
 }
 
 // still freezes a cgroup so that CRIU can go to work at once, and returns the moment at which it began for good.
@@ -62,11 +63,11 @@ func freeze(group string, until time.Time) error {
 	if _, err := os.Stat(filepath.Join(group, file)); err != nil {
 		file, text, events, word = "freezer.state", "FROZEN", "freezer.state", "FROZEN"
 	}
-	if err := os.WriteFile(filepath.Join(group, file), []byte(text), 0); err != nil {
+	if err := kernfs.Write(filepath.Join(group, file), []byte(text)); err != nil {
 		return fmt.Errorf("freeze: %w", err)
 	}
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		now, err := os.ReadFile(filepath.Join(group, events))
+		now, err := kernfs.Read(filepath.Join(group, events))
 		if err != nil {
 			return fmt.Errorf("freeze: %w", err)
 		}
@@ -82,7 +83,7 @@ func freeze(group string, until time.Time) error {
 
 // vforking reports whether a process of a frozen cgroup waits for its child to call exec.
 func vforking(group string) bool {
-	text, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
+	text, _ := kernfs.Read(filepath.Join(group, "cgroup.procs"))
 	for word := range strings.FieldsSeq(string(text)) {
 		pid, err := strconv.Atoi(word)
 		if err != nil {

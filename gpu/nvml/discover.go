@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // Devices finds the machine's cards, and the instances of those that are cut into some, in the order of the PCI bus. One that was there before
@@ -101,7 +101,7 @@ func pciName(p lib.PciInfo) string {
 // machines where it is part of the system's, a node without processors.
 func (l *Library) numa(handle lib.Device, pci string) int {
 	if pci != "" && filepath.IsLocal(pci) {
-		if content, err := os.ReadFile(filepath.Join(l.sysfs, pci, "numa_node")); err == nil {
+		if content, err := kernfs.Read(filepath.Join(l.sysfs, pci, "numa_node")); err == nil {
 			if n, err := strconv.Atoi(strings.TrimSpace(string(content))); err == nil && n >= 0 {
 				return n
 			}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // Can says what a machine can enforce, and what it cannot.
@@ -97,7 +99,7 @@ func (h *Host) look1() (why error) {
 
 // look2 finds the controllers that the kernel offers in a directory of version 2.
 func (h *Host) look2(base string) {
-	text, _ := os.ReadFile(filepath.Join(base, "cgroup.controllers"))
+	text, _ := kernfs.Read(filepath.Join(base, "cgroup.controllers"))
 	offered := strings.Fields(string(text))
 	has := func(name string) bool { return slices.Contains(offered, name) }
 	h.can.CPU, h.can.Cpuset, h.can.Memory, h.can.Pids, h.can.IO = has("cpu"), has("cpuset"), has("memory"), has("pids"), has("io")

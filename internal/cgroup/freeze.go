@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // frozenWithin bounds how long Freeze and Thaw wait for the kernel. A process in an uninterruptible system call holds it up.
@@ -57,7 +58,7 @@ func (g *Group) set(dir string, want bool) error {
 	case want:
 		word = "1"
 	}
-	return write(filepath.Join(dir, name), []byte(word))
+	return kernfs.Write(filepath.Join(dir, name), []byte(word))
 }
 
 // frozen reports whether all processes of the task stand still.
@@ -66,7 +67,7 @@ func (g *Group) frozen() bool { return g.stands(g.task) }
 // stands reports whether all processes in a directory and below it stand still.
 func (g *Group) stands(dir string) bool {
 	if g.freezer {
-		text, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
+		text, _ := kernfs.Read(filepath.Join(dir, "freezer.state"))
 		return strings.TrimSpace(string(text)) == "FROZEN"
 	}
 	n, _ := number(filepath.Join(dir, "cgroup.events"), "frozen")
@@ -80,7 +81,7 @@ func (g *Group) Kill() error {
 		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path, roost.Unavailable)
 	}
 	if !g.freezer {
-		err := write(filepath.Join(g.task, "cgroup.kill"), []byte("1"))
+		err := kernfs.Write(filepath.Join(g.task, "cgroup.kill"), []byte("1"))
 		if err == nil || gone(err) {
 			return nil
 		}

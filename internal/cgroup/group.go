@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // The parts of a group of version 2: processes live in leaves only.
@@ -106,22 +107,11 @@ func move(dir string, pid int) error {
 	path, text := filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(pid))
 	var err error
 	for range 5 {
-		if err = write(path, text); !errors.Is(err, unix.EINVAL) {
+		if err = kernfs.Write(path, text); !errors.Is(err, unix.EINVAL) {
 			return err
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return err
-}
-
-// write writes to a file of a control group in one write, and never makes one.
-func write(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.Write(text)
 	return err
 }
 
@@ -156,9 +146,9 @@ func (g *Group) Delete() error {
 func (g *Group) stopForks() {
 	switch {
 	case g.unified != "":
-		write(filepath.Join(g.unified, "pids.max"), []byte("0"))
+		kernfs.Write(filepath.Join(g.unified, "pids.max"), []byte("0"))
 	case g.host.v1["pids"]:
-		write(filepath.Join(g.in("pids"), "pids.max"), []byte("0"))
+		kernfs.Write(filepath.Join(g.in("pids"), "pids.max"), []byte("0"))
 	}
 }
 
@@ -200,7 +190,7 @@ func removeTree(dir string) error {
 
 // processes lists what is in a directory, not below it.
 func processes(dir string) []int {
-	text, _ := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	text, _ := kernfs.Read(filepath.Join(dir, "cgroup.procs"))
 	var pids []int
 	for word := range strings.FieldsSeq(string(text)) {
 		if pid, err := strconv.Atoi(word); err == nil && pid > 0 {

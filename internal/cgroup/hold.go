@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // Hold lets no process of the task run, nor any that is born in it, or lets them run again as far as they are not frozen besides. It is one word to
@@ -39,7 +40,7 @@ func (g *Group) held() bool {
 	if g.freezer {
 		name = "freezer.self_freezing"
 	}
-	text, _ := os.ReadFile(filepath.Join(g.hold, name))
+	text, _ := kernfs.Read(filepath.Join(g.hold, name))
 	return strings.TrimSpace(string(text)) == "1"
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // What a machine that belongs to somebody does for him, as far as its kernel knows how. A setting that is not there is no error.
@@ -40,7 +41,7 @@ func (h *Host) yield() { h.setIdle("1") }
 
 func (h *Host) setIdle(value string) {
 	for _, dir := range h.above("cpu") {
-		write(filepath.Join(dir, "cpu.idle"), []byte(value))
+		kernfs.Write(filepath.Join(dir, "cpu.idle"), []byte(value))
 	}
 }
 
@@ -76,7 +77,7 @@ func (h *Host) bind() error {
 			text = "-1"
 		}
 	}
-	if err := write(file, []byte(text)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := kernfs.Write(file, []byte(text)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("control group %s: %w: %w", above[0], roost.Unavailable, err)
 	}
 	return nil
@@ -100,16 +101,16 @@ func (h *Host) above(controller string) (all []string) {
 func (g *Group) giveWay() {
 	switch {
 	case g.unified != "":
-		write(filepath.Join(g.unified, "io.prio.class"), []byte("idle"))
-		write(filepath.Join(g.unified, "io.weight"), []byte("default 1"))
-		write(filepath.Join(g.unified, "memory.swap.max"), []byte("0"))
+		kernfs.Write(filepath.Join(g.unified, "io.prio.class"), []byte("idle"))
+		kernfs.Write(filepath.Join(g.unified, "io.weight"), []byte("default 1"))
+		kernfs.Write(filepath.Join(g.unified, "memory.swap.max"), []byte("0"))
 	default:
 		if g.host.v1["blkio"] {
-			write(filepath.Join(g.in("blkio"), "blkio.prio.class"), []byte("idle"))
-			write(filepath.Join(g.in("blkio"), "blkio.bfq.weight"), []byte("1"))
+			kernfs.Write(filepath.Join(g.in("blkio"), "blkio.prio.class"), []byte("idle"))
+			kernfs.Write(filepath.Join(g.in("blkio"), "blkio.bfq.weight"), []byte("1"))
 		}
 		if g.host.v1["memory"] {
-			write(filepath.Join(g.in("memory"), "memory.swappiness"), []byte("0"))
+			kernfs.Write(filepath.Join(g.in("memory"), "memory.swappiness"), []byte("0"))
 		}
 	}
 }
@@ -126,7 +127,7 @@ func (g *Group) Shrink() (roost.Bytes, error) {
 	case g.unified != "":
 		err = g.reclaim()
 	case g.host.v1["memory"]:
-		err = write(filepath.Join(g.in("memory"), "memory.force_empty"), []byte("0"))
+		err = kernfs.Write(filepath.Join(g.in("memory"), "memory.force_empty"), []byte("0"))
 	default:
 		err = errors.New("memory is not accounted for here")
 	}
@@ -143,7 +144,7 @@ func (g *Group) Shrink() (roost.Bytes, error) {
 func (g *Group) reclaim() error {
 	for end := time.Now().Add(shrinkFor); time.Now().Before(end); {
 		part := max(g.charged()/4, roost.MiB)
-		if err := write(filepath.Join(g.unified, "memory.reclaim"), fmt.Append(nil, int64(part))); err != nil {
+		if err := kernfs.Write(filepath.Join(g.unified, "memory.reclaim"), fmt.Append(nil, int64(part))); err != nil {
 			if errors.Is(err, os.ErrNotExist) {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // TaskDir is the directory by which a group that another process made is held (Group.HoldDir), or one above that, known by its path alone. It is for who has to stop
@@ -107,7 +108,7 @@ func yieldingAbove(dirs []TaskDir) (files []string) {
 			for ; at != "." && !seen[at]; at = filepath.Dir(at) {
 				seen[at] = true
 				file := filepath.Join(root, at, "cpu.idle")
-				if text, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(text)) == "1" {
+				if text, err := kernfs.Read(file); err == nil && strings.TrimSpace(string(text)) == "1" {
 					files = append(files, file)
 				}
 			}
@@ -118,7 +119,7 @@ func yieldingAbove(dirs []TaskDir) (files []string) {
 
 func setAll(files []string, value string) {
 	for _, file := range files {
-		write(file, []byte(value))
+		kernfs.Write(file, []byte(value))
 	}
 }
 
@@ -179,7 +180,7 @@ func CPU(parent string) (ns uint64, ok bool) {
 	if root == "" || !inside {
 		return 0, false
 	}
-	text, err := os.ReadFile(filepath.Join(root, "cpuacct", below, "cpuacct.usage"))
+	text, err := kernfs.Read(filepath.Join(root, "cpuacct", below, "cpuacct.usage"))
 	if err != nil {
 		return 0, false
 	}

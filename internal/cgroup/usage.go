@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // Usage is what a group uses, and used since it was made, its starter included. What the machine does not count is 0.
@@ -56,7 +57,7 @@ func (g *Group) usage1(u *Usage) {
 		u.Kills = g.kills()
 	}
 	if g.host.v1["blkio"] {
-		text, _ := os.ReadFile(filepath.Join(g.in("blkio"), "blkio.throttle.io_service_bytes"))
+		text, _ := kernfs.Read(filepath.Join(g.in("blkio"), "blkio.throttle.io_service_bytes"))
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			if len(f) != 3 {
@@ -79,7 +80,7 @@ func (g *Group) usage2(u *Usage) {
 	u.Memory = roost.Bytes(m["anon"] + m["shmem"])
 	u.Cache = roost.Bytes(max(m["file"]-m["shmem"], 0))
 	u.Kills = g.kills()
-	text, _ := os.ReadFile(filepath.Join(g.unified, "io.stat"))
+	text, _ := kernfs.Read(filepath.Join(g.unified, "io.stat"))
 	for word := range strings.FieldsSeq(string(text)) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.ParseInt(value, 10, 64)
@@ -99,7 +100,7 @@ func (g *Group) cpu2(u *Usage, dir string) {
 
 // table reads a file of names and numbers, one of each a line.
 func table(path string) map[string]int64 {
-	text, _ := os.ReadFile(path)
+	text, _ := kernfs.Read(path)
 	all := map[string]int64{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -118,7 +119,7 @@ func number(path, name string) (n int64, ok bool) {
 
 // single reads a file with one number in it.
 func single(path string) int64 {
-	text, _ := os.ReadFile(path)
+	text, _ := kernfs.Read(path)
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/containerd/cgroups/v3/cgroup2"
+
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // make2 makes a directory of version 2 with its leaves. The library switches the controllers on in every directory above it, as far as it may.
@@ -80,10 +82,10 @@ func (h *Host) raise() {
 	all := Limits{Weight: 100 * runtime.NumCPU()}
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {
 		if h.v1 != nil {
-			write(filepath.Join(h.mounts.v1, "cpu", at, "cpu.shares"), fmt.Append(nil, all.shares()))
+			kernfs.Write(filepath.Join(h.mounts.v1, "cpu", at, "cpu.shares"), fmt.Append(nil, all.shares()))
 		} else {
 			base := strings.TrimSuffix(h.taskBase, h.parent)
-			write(filepath.Join(base, at, "cpu.weight"), fmt.Append(nil, all.weight()))
+			kernfs.Write(filepath.Join(base, at, "cpu.weight"), fmt.Append(nil, all.weight()))
 		}
 	}
 }
@@ -100,7 +102,7 @@ func clear(base string) error {
 	}
 	for range 5 {
 		for _, pid := range pids {
-			if err := write(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !gone(err) {
+			if err := kernfs.Write(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !gone(err) {
 				return err
 			}
 		}

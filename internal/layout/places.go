@@ -63,6 +63,7 @@ func places() []place {
 		{"internal/advertise", false},
 		{"internal/files", false},
 		{"internal/story", false},
+		{"internal/kernfs", false},
 		{"internal/cgroup", false},
 		{"gpu/nvml", false},
 		{"gpu/nvml/fakelib", false},
@@ -146,7 +147,7 @@ func libraries() map[string][]string {
 		"github.com/godbus/dbus/v5":                {"startd/idle"},
 		"gonum.org/v1/plot":                        {"internal/plot"},
 		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
-		"golang.org/x/sys":                         {"internal/boottime", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/kernfs", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/files", "internal/rpc", "internal/authority/member", "internal/settle", "internal/master", "internal/cli", "startd", "startd/starter", "startd/starter/shim", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // HasConsole reports whether the machine has a place to sit at: a device with keys, buttons or a touch screen, or a seat that can show something.
@@ -22,7 +24,7 @@ const (
 func hasConsole(input, seats string) bool {
 	devices, _ := filepath.Glob(filepath.Join(input, "event*", "device", "capabilities", "key"))
 	for _, file := range devices {
-		text, _ := os.ReadFile(file)
+		text, _ := kernfs.Read(file)
 		for _, key := range []int{keyEnter, keySpace, btnLeft, btnTouch} {
 			if hasBit(string(text), key) {
 				return true

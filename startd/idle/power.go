@@ -3,10 +3,11 @@ package idle
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // Power tells whether the machine runs on its battery (Linux Documentation/ABI/testing/sysfs-class-power).
@@ -67,6 +68,6 @@ func (p *Power) look() Sight {
 
 // word is what a file of sysfs says, in one line; empty if it says nothing.
 func word(file string) string {
-	text, _ := os.ReadFile(file)
+	text, _ := kernfs.Read(file)
 	return strings.TrimSpace(string(text))
 }

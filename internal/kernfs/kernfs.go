@@ -1,0 +1,77 @@
+// Package kernfs reads and writes the files by which the kernel is told and asked things: those of control groups and of sysfs.
+//
+// The plain way, os.ReadFile and os.File.Write, may never return. The kernel lets such files be polled, so package os hands them to the runtime's
+// poller; where the kernel then answers EAGAIN, the runtime takes that for "not ready yet" and waits for an event that never comes. Here EAGAIN is an
+// answer like any other: memory.reclaim gives it when less could be taken back than was asked for, a thermal zone when its sensor sleeps.
+package kernfs
+
+import (
+	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxRead bounds what Read takes in: the kernel's tables are smaller, and a file that never ends is none of them.
+const maxRead = 16 << 20
+
+// Write writes a text to a file in one write(2), and never makes one. What the kernel says of it is in the error, an *fs.PathError; EAGAIN is among it. A
+// call that a signal interrupted is made again.
+func Write(path string, text []byte) error {
+	fd, err := open(path, unix.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	n, err := again(func() (int, error) { return unix.Write(fd, text) })
+	if err == nil && n != len(text) {
+		err = io.ErrShortWrite
+	}
+	return wrap("write", path, err)
+}
+
+// Read reads a whole file, of which the kernel answers EAGAIN at times: that is an error, an *fs.PathError, as any other.
+func Read(path string) ([]byte, error) {
+	fd, err := open(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 0, 4096)
+	for len(text) < maxRead {
+		if len(text) == cap(text) {
+			text = append(text, 0)[:len(text)]
+		}
+		n, err := again(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
+		if err != nil {
+			return text, wrap("read", path, err)
+		}
+		if n <= 0 {
+			return text, nil
+		}
+		text = text[:len(text)+n]
+	}
+	return text, wrap("read", path, unix.EFBIG)
+}
+
+// open never waits, not even for the other end of a fifo.
+func open(path string, mode int) (int, error) {
+	fd, err := again(func() (int, error) { return unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) })
+	return fd, wrap("open", path, err)
+}
+
+// again makes a system call until no signal interrupts it.
+func again(call func() (int, error)) (n int, err error) {
+	for {
+		if n, err = call(); err != unix.EINTR {
+			return n, err
+		}
+	}
+}
+
+func wrap(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}
