@@ -446,7 +446,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135, 0}
+	return file_roost_proto_rawDescGZIP(), []int{137, 0}
 }
 
 type Resources struct {
@@ -8795,8 +8795,9 @@ type CheckpointPolicy struct {
 	Signal         int32                   `protobuf:"varint,5,opt,name=signal,proto3" json:"signal,omitempty"`                     // METHOD_SELF: what asks it to save, 0: it saves when it likes
 	ExitCode       int32                   `protobuf:"varint,6,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"` // METHOD_SELF: what it ends with after saving, to be started again; 0: it goes on running
 	Files          []string                `protobuf:"bytes,7,rep,name=files,proto3" json:"files,omitempty"`                        // METHOD_SELF: what it saves, below the scratch directory
-	Key            []byte                  `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`                            // of this job, secret: images are authenticated with it
+	Key            []byte                  `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`                            // of this attempt, secret: its images are encrypted and authenticated with keys derived from it
 	Next           uint64                  `protobuf:"varint,9,opt,name=next,proto3" json:"next,omitempty"`                         // sequence number of the next image of the task
+	Capability     []byte                  `protobuf:"bytes,10,opt,name=capability,proto3" json:"capability,omitempty"`             // an ImageRight, signed: shown to the checkpoint server; empty from a schedd without a certificate
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -8894,6 +8895,13 @@ func (x *CheckpointPolicy) GetNext() uint64 {
 	return 0
 }
 
+func (x *CheckpointPolicy) GetCapability() []byte {
+	if x != nil {
+		return x.Capability
+	}
+	return nil
+}
+
 // A checkpoint. Sequence numbers rise within a task, over all its attempts.
 type Image struct {
 	state         protoimpl.MessageState  `protogen:"open.v1"`
@@ -8902,13 +8910,14 @@ type Image struct {
 	Time          int64                   `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`                      // unix nanoseconds
 	Size          int64                   `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`                      // bytes, as it travels
 	RawSize       int64                   `protobuf:"varint,5,opt,name=raw_size,json=rawSize,proto3" json:"raw_size,omitempty"` // bytes before compression
-	Mac           []byte                  `protobuf:"bytes,6,opt,name=mac,proto3" json:"mac,omitempty"`                         // HMAC-SHA256 over the image under the key
+	Mac           []byte                  `protobuf:"bytes,6,opt,name=mac,proto3" json:"mac,omitempty"`                         // HMAC-SHA256 over the image, the last in it
 	Wall          int64                   `protobuf:"varint,7,opt,name=wall,proto3" json:"wall,omitempty"`                      // nanoseconds of work that are in it, of this attempt and those that it went on from; so the next two
 	UserCpu       int64                   `protobuf:"varint,8,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
 	SystemCpu     int64                   `protobuf:"varint,9,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
 	Server        string                  `protobuf:"bytes,10,opt,name=server,proto3" json:"server,omitempty"` // address of the checkpoint server that has it; empty: the submit node
 	Node          string                  `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`     // that it was taken on
 	Method        CheckpointPolicy_Method `protobuf:"varint,12,opt,name=method,proto3,enum=roost.wire.CheckpointPolicy_Method" json:"method,omitempty"`
+	Key           []byte                  `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"` // of the attempt that it was taken of, secret; empty: that of the policy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9027,11 +9036,19 @@ func (x *Image) GetMethod() CheckpointPolicy_Method {
 	return CheckpointPolicy_METHOD_IMAGE
 }
 
+func (x *Image) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
 type FetchImageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
 	Attempt       *AttemptRef            `protobuf:"bytes,2,opt,name=attempt,proto3" json:"attempt,omitempty"` // that it was taken of
 	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Capability    []byte                 `protobuf:"bytes,4,opt,name=capability,proto3" json:"capability,omitempty"` // of a node that gets an image from a checkpoint server: that of its policy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9087,6 +9104,151 @@ func (x *FetchImageRequest) GetSequence() uint64 {
 	return 0
 }
 
+func (x *FetchImageRequest) GetCapability() []byte {
+	if x != nil {
+		return x.Capability
+	}
+	return nil
+}
+
+// What an execute node may do at checkpoint servers for one attempt, by the word of the schedd whose it is.
+type ImageRight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schedd        string                 `protobuf:"bytes,1,opt,name=schedd,proto3" json:"schedd,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`       // to which it is given
+	Attempt       *AttemptRef            `protobuf:"bytes,3,opt,name=attempt,proto3" json:"attempt,omitempty"` // whose images it may put
+	Origin        uint32                 `protobuf:"varint,4,opt,name=origin,proto3" json:"origin,omitempty"`  // the attempt whose image it may get; 0: none; so the next
+	Sequence      uint64                 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ImageRight) Reset() {
+	*x = ImageRight{}
+	mi := &file_roost_proto_msgTypes[103]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ImageRight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ImageRight) ProtoMessage() {}
+
+func (x *ImageRight) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[103]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
+func (*ImageRight) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{103}
+}
+
+func (x *ImageRight) GetSchedd() string {
+	if x != nil {
+		return x.Schedd
+	}
+	return ""
+}
+
+func (x *ImageRight) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ImageRight) GetAttempt() *AttemptRef {
+	if x != nil {
+		return x.Attempt
+	}
+	return nil
+}
+
+func (x *ImageRight) GetOrigin() uint32 {
+	if x != nil {
+		return x.Origin
+	}
+	return 0
+}
+
+func (x *ImageRight) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// A right as it travels. The signature is by the key of the first certificate, over the words "Roost image right 1", a zero, and the right.
+type SignedImageRight struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Right         []byte                 `protobuf:"bytes,1,opt,name=right,proto3" json:"right,omitempty"` // an ImageRight
+	Signature     []byte                 `protobuf:"bytes,2,opt,name=signature,proto3" json:"signature,omitempty"`
+	Certificates  [][]byte               `protobuf:"bytes,3,rep,name=certificates,proto3" json:"certificates,omitempty"` // the schedd's, DER, and those between it and the authority
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SignedImageRight) Reset() {
+	*x = SignedImageRight{}
+	mi := &file_roost_proto_msgTypes[104]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SignedImageRight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SignedImageRight) ProtoMessage() {}
+
+func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[104]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
+func (*SignedImageRight) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{104}
+}
+
+func (x *SignedImageRight) GetRight() []byte {
+	if x != nil {
+		return x.Right
+	}
+	return nil
+}
+
+func (x *SignedImageRight) GetSignature() []byte {
+	if x != nil {
+		return x.Signature
+	}
+	return nil
+}
+
+func (x *SignedImageRight) GetCertificates() [][]byte {
+	if x != nil {
+		return x.Certificates
+	}
+	return nil
+}
+
 type RemoveImageReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Removed       bool                   `protobuf:"varint,1,opt,name=removed,proto3" json:"removed,omitempty"`
@@ -9096,7 +9258,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9108,7 +9270,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9121,7 +9283,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9143,7 +9305,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9155,7 +9317,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9168,7 +9330,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9208,7 +9370,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9220,7 +9382,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9233,7 +9395,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9252,7 +9414,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9264,7 +9426,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9277,7 +9439,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9300,7 +9462,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9312,7 +9474,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9325,7 +9487,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9372,7 +9534,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9384,7 +9546,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9397,7 +9559,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9602,7 +9764,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9614,7 +9776,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9627,7 +9789,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9656,7 +9818,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9668,7 +9830,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9681,7 +9843,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9724,7 +9886,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9736,7 +9898,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9749,7 +9911,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -9836,7 +9998,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9848,7 +10010,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9861,7 +10023,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -9918,7 +10080,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9930,7 +10092,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9943,7 +10105,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10035,7 +10197,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10047,7 +10209,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10060,7 +10222,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10095,7 +10257,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10107,7 +10269,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10120,7 +10282,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10149,7 +10311,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10161,7 +10323,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10174,7 +10336,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10215,7 +10377,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10227,7 +10389,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10240,7 +10402,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10319,7 +10481,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10331,7 +10493,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10344,7 +10506,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10385,7 +10547,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10397,7 +10559,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10410,7 +10572,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10444,7 +10606,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10456,7 +10618,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10469,7 +10631,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10549,7 +10711,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10561,7 +10723,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10574,7 +10736,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10621,7 +10783,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10633,7 +10795,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10646,7 +10808,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10667,7 +10829,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10679,7 +10841,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10692,7 +10854,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10738,7 +10900,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10750,7 +10912,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10763,7 +10925,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -10871,7 +11033,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10883,7 +11045,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10896,7 +11058,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -10951,7 +11113,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10963,7 +11125,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10976,7 +11138,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11002,7 +11164,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11014,7 +11176,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11027,7 +11189,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11050,7 +11212,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11062,7 +11224,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11075,7 +11237,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11123,16 +11285,17 @@ type FileChunk struct {
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	Eof           bool                   `protobuf:"varint,5,opt,name=eof,proto3" json:"eof,omitempty"`
 	Sha256        []byte                 `protobuf:"bytes,6,opt,name=sha256,proto3" json:"sha256,omitempty"`
-	Script        bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"` // in the first chunk of a Put: it is the program's text that comes
-	Hole          int64                  `protobuf:"varint,8,opt,name=hole,proto3" json:"hole,omitempty"`     // so many bytes without data come before the data of this chunk
-	Totals        *TransferTotals        `protobuf:"bytes,9,opt,name=totals,proto3" json:"totals,omitempty"`  // in the first chunk of a Put: what follows
+	Script        bool                   `protobuf:"varint,7,opt,name=script,proto3" json:"script,omitempty"`         // in the first chunk of a Put: it is the program's text that comes
+	Hole          int64                  `protobuf:"varint,8,opt,name=hole,proto3" json:"hole,omitempty"`             // so many bytes without data come before the data of this chunk
+	Totals        *TransferTotals        `protobuf:"bytes,9,opt,name=totals,proto3" json:"totals,omitempty"`          // in the first chunk of a Put: what follows
+	Capability    []byte                 `protobuf:"bytes,12,opt,name=capability,proto3" json:"capability,omitempty"` // in the first chunk of a Put to a checkpoint server: that of the policy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11144,7 +11307,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11157,7 +11320,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11223,6 +11386,13 @@ func (x *FileChunk) GetTotals() *TransferTotals {
 	return nil
 }
 
+func (x *FileChunk) GetCapability() []byte {
+	if x != nil {
+		return x.Capability
+	}
+	return nil
+}
+
 // What a transfer brings.
 type TransferTotals struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -11234,7 +11404,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11246,7 +11416,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11259,7 +11429,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11286,7 +11456,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11298,7 +11468,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11311,7 +11481,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11340,7 +11510,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11352,7 +11522,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11365,7 +11535,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11409,7 +11579,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11421,7 +11591,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11434,7 +11604,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11502,7 +11672,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11514,7 +11684,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11527,7 +11697,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11670,7 +11840,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11682,7 +11852,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11695,7 +11865,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11745,7 +11915,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11757,7 +11927,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11770,7 +11940,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -11818,7 +11988,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11830,7 +12000,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11843,7 +12013,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -11918,7 +12088,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11930,7 +12100,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11943,7 +12113,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12012,7 +12182,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12024,7 +12194,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12037,7 +12207,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12062,7 +12232,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12074,7 +12244,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12087,7 +12257,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 type OwnerReply struct {
@@ -12101,7 +12271,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12113,7 +12283,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12126,7 +12296,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12158,7 +12328,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12170,7 +12340,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12183,7 +12353,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type MineReply struct {
@@ -12197,7 +12367,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12209,7 +12379,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12222,7 +12392,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12259,7 +12429,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12271,7 +12441,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12284,7 +12454,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12323,7 +12493,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12335,7 +12505,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12348,7 +12518,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type GreetRequest struct {
@@ -12359,7 +12529,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12371,7 +12541,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12384,7 +12554,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type GreetReply struct {
@@ -12397,7 +12567,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12409,7 +12579,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12422,7 +12592,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12453,7 +12623,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12465,7 +12635,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12478,7 +12648,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12533,7 +12703,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12545,7 +12715,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12558,7 +12728,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12633,7 +12803,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12645,7 +12815,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12658,7 +12828,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12677,7 +12847,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12689,7 +12859,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12702,7 +12872,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12720,7 +12890,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12732,7 +12902,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12745,7 +12915,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 type LeaveReply struct {
@@ -12756,7 +12926,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12768,7 +12938,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12781,7 +12951,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 type RevokedRequest struct {
@@ -12793,7 +12963,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12805,7 +12975,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12818,7 +12988,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -12837,7 +13007,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12849,7 +13019,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12862,7 +13032,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -12883,7 +13053,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12895,7 +13065,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12908,7 +13078,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -12943,7 +13113,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12955,7 +13125,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12968,7 +13138,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13008,7 +13178,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13020,7 +13190,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13033,7 +13203,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13101,7 +13271,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13113,7 +13283,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13126,7 +13296,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13145,7 +13315,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13157,7 +13327,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13170,7 +13340,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13188,7 +13358,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13200,7 +13370,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13213,7 +13383,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 type MembersReply struct {
@@ -13226,7 +13396,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13238,7 +13408,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13251,7 +13421,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13284,7 +13454,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13296,7 +13466,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13309,7 +13479,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13378,7 +13548,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13390,7 +13560,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13403,7 +13573,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13429,7 +13599,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13441,7 +13611,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13454,7 +13624,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13477,7 +13647,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13489,7 +13659,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13551,7 +13721,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13563,7 +13733,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13616,7 +13786,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13628,7 +13798,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13713,7 +13883,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[176]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13725,7 +13895,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[174]
+	mi := &file_roost_proto_msgTypes[176]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13738,7 +13908,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114, 0}
+	return file_roost_proto_rawDescGZIP(), []int{116, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14596,7 +14766,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fprocess_virtual\x18\x04 \x01(\x03R\x0eprocessVirtual\x12%\n" +
 	"\x0eprocess_memory\x18\x05 \x01(\x03R\rprocessMemory\x12\x12\n" +
 	"\x04file\x18\x06 \x01(\x03R\x04file\x12\x12\n" +
-	"\x04nice\x18\a \x01(\x05R\x04nice\"\xd4\x02\n" +
+	"\x04nice\x18\a \x01(\x05R\x04nice\"\xf4\x02\n" +
 	"\x10CheckpointPolicy\x12;\n" +
 	"\x06method\x18\x01 \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x1f\n" +
 	"\vinterval_ns\x18\x02 \x01(\x03R\n" +
@@ -14607,10 +14777,14 @@ const file_roost_proto_rawDesc = "" +
 	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x14\n" +
 	"\x05files\x18\a \x03(\tR\x05files\x12\x10\n" +
 	"\x03key\x18\b \x01(\fR\x03key\x12\x12\n" +
-	"\x04next\x18\t \x01(\x04R\x04next\"+\n" +
+	"\x04next\x18\t \x01(\x04R\x04next\x12\x1e\n" +
+	"\n" +
+	"capability\x18\n" +
+	" \x01(\fR\n" +
+	"capability\"+\n" +
 	"\x06Method\x12\x10\n" +
 	"\fMETHOD_IMAGE\x10\x00\x12\x0f\n" +
-	"\vMETHOD_SELF\x10\x01\"\xc9\x02\n" +
+	"\vMETHOD_SELF\x10\x01\"\xdb\x02\n" +
 	"\x05Image\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
@@ -14625,11 +14799,26 @@ const file_roost_proto_rawDesc = "" +
 	"\x06server\x18\n" +
 	" \x01(\tR\x06server\x12\x12\n" +
 	"\x04node\x18\v \x01(\tR\x04node\x12;\n" +
-	"\x06method\x18\f \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\"y\n" +
+	"\x06method\x18\f \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x10\n" +
+	"\x03key\x18\r \x01(\fR\x03key\"\x99\x01\n" +
 	"\x11FetchImageRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\",\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\x12\x1e\n" +
+	"\n" +
+	"capability\x18\x04 \x01(\fR\n" +
+	"capability\"\x9e\x01\n" +
+	"\n" +
+	"ImageRight\x12\x16\n" +
+	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x120\n" +
+	"\aattempt\x18\x03 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x16\n" +
+	"\x06origin\x18\x04 \x01(\rR\x06origin\x12\x1a\n" +
+	"\bsequence\x18\x05 \x01(\x04R\bsequence\"j\n" +
+	"\x10SignedImageRight\x12\x14\n" +
+	"\x05right\x18\x01 \x01(\fR\x05right\x12\x1c\n" +
+	"\tsignature\x18\x02 \x01(\fR\tsignature\x12\"\n" +
+	"\fcertificates\x18\x03 \x03(\fR\fcertificates\",\n" +
 	"\x10RemoveImageReply\x12\x18\n" +
 	"\aremoved\x18\x01 \x01(\bR\aremoved\"\x8f\x01\n" +
 	"\x06Vacate\x120\n" +
@@ -14798,7 +14987,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x10\n" +
 	"\x03dir\x18\x04 \x01(\bR\x03dir\x12\x16\n" +
-	"\x06stored\x18\x05 \x01(\x03R\x06stored\"\xa0\x02\n" +
+	"\x06stored\x18\x05 \x01(\x03R\x06stored\"\xc0\x02\n" +
 	"\tFileChunk\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
@@ -14808,7 +14997,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x06sha256\x18\x06 \x01(\fR\x06sha256\x12\x16\n" +
 	"\x06script\x18\a \x01(\bR\x06script\x12\x12\n" +
 	"\x04hole\x18\b \x01(\x03R\x04hole\x122\n" +
-	"\x06totals\x18\t \x01(\v2\x1a.roost.wire.TransferTotalsR\x06totals\"<\n" +
+	"\x06totals\x18\t \x01(\v2\x1a.roost.wire.TransferTotalsR\x06totals\x12\x1e\n" +
+	"\n" +
+	"capability\x18\f \x01(\fR\n" +
+	"capability\"<\n" +
 	"\x0eTransferTotals\x12\x14\n" +
 	"\x05files\x18\x01 \x01(\x04R\x05files\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"6\n" +
@@ -15085,7 +15277,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 175)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 177)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15197,78 +15389,80 @@ var file_roost_proto_goTypes = []any{
 	(*CheckpointPolicy)(nil),      // 107: roost.wire.CheckpointPolicy
 	(*Image)(nil),                 // 108: roost.wire.Image
 	(*FetchImageRequest)(nil),     // 109: roost.wire.FetchImageRequest
-	(*RemoveImageReply)(nil),      // 110: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 111: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 112: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 113: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 114: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 115: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 116: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 117: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 118: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 119: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 120: roost.wire.ClaimState
-	(*Placed)(nil),                // 121: roost.wire.Placed
-	(*ClaimReady)(nil),            // 122: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 123: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 124: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 125: roost.wire.InputReady
-	(*Started)(nil),               // 126: roost.wire.Started
-	(*Exited)(nil),                // 127: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 128: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 129: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 130: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 131: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 132: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 133: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 134: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 135: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 136: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 137: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 138: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 139: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 140: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 141: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 142: roost.wire.IdleSource
-	(*Pause)(nil),                 // 143: roost.wire.Pause
-	(*GuardReport)(nil),           // 144: roost.wire.GuardReport
-	(*Tenant)(nil),                // 145: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 146: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 147: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 148: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 149: roost.wire.MineRequest
-	(*MineReply)(nil),             // 150: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 151: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 152: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 153: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 154: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 155: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 156: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 157: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 158: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 159: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 160: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 161: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 162: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 163: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 164: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 165: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 166: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 167: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 168: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 169: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 170: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 171: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 172: roost.wire.RevokeReply
-	nil,                           // 173: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 174: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 175: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 176: roost.wire.Explanation.Condition
-	nil,                           // 177: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 178: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 179: roost.wire.Extent.WordsEntry
-	nil,                           // 180: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 181: roost.wire.Placed.Gpu
+	(*ImageRight)(nil),            // 110: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 111: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 112: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 113: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 114: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 115: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 116: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 117: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 118: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 119: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 120: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 121: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 122: roost.wire.ClaimState
+	(*Placed)(nil),                // 123: roost.wire.Placed
+	(*ClaimReady)(nil),            // 124: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 125: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 126: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 127: roost.wire.InputReady
+	(*Started)(nil),               // 128: roost.wire.Started
+	(*Exited)(nil),                // 129: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 130: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 131: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 132: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 133: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 134: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 135: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 136: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 137: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 138: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 139: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 140: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 141: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 142: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 143: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 144: roost.wire.IdleSource
+	(*Pause)(nil),                 // 145: roost.wire.Pause
+	(*GuardReport)(nil),           // 146: roost.wire.GuardReport
+	(*Tenant)(nil),                // 147: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 148: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 149: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 150: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 151: roost.wire.MineRequest
+	(*MineReply)(nil),             // 152: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 153: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 154: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 155: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 156: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 157: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 158: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 159: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 160: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 161: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 162: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 163: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 164: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 165: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 166: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 167: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 168: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 169: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 170: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 171: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 172: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 173: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 174: roost.wire.RevokeReply
+	nil,                           // 175: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 176: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 177: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 178: roost.wire.Explanation.Condition
+	nil,                           // 179: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 180: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 181: roost.wire.Extent.WordsEntry
+	nil,                           // 182: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 183: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
@@ -15282,30 +15476,30 @@ var file_roost_proto_depIdxs = []int32{
 	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	30,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	173, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	175, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	121, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	123, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	32,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
 	34,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	7,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	121, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	123, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
 	30,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
 	36,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	174, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	176, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
 	30,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
 	33,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
 	33,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
 	33,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
 	44,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	175, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	176, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	177, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	178, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	177, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	178, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	179, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	180, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
 	63,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
 	65,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
 	67,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
@@ -15335,8 +15529,8 @@ var file_roost_proto_depIdxs = []int32{
 	76,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
 	76,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
 	76,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	179, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	180, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	181, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	182, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
 	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
 	84,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
 	85,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
@@ -15353,10 +15547,10 @@ var file_roost_proto_depIdxs = []int32{
 	95,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
 	96,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
 	97,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	111, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	112, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	113, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	114, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	113, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	114, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	115, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	116, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
 	98,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
 	99,  // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
 	100, // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
@@ -15380,182 +15574,183 @@ var file_roost_proto_depIdxs = []int32{
 	5,   // 106: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	5,   // 107: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	8,   // 108: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 109: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 110: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 111: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	119, // 112: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	124, // 113: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	126, // 114: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	127, // 115: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	133, // 116: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	134, // 117: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	125, // 118: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	128, // 119: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	129, // 120: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	122, // 121: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	123, // 122: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	116, // 123: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 124: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 125: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	120, // 126: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 127: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 128: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	127, // 129: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	121, // 130: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	181, // 131: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	121, // 132: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 133: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	121, // 134: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 135: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 136: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 137: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 138: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	135, // 139: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	128, // 140: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 141: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	108, // 142: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	130, // 143: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 144: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 145: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 146: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 147: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	135, // 148: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	137, // 149: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	8,   // 150: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 151: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	142, // 152: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	143, // 153: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 154: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	145, // 155: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	143, // 156: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	141, // 157: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	144, // 158: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	165, // 159: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	165, // 160: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	165, // 161: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	170, // 162: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 163: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	26,  // 164: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 165: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	31,  // 166: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	35,  // 167: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	38,  // 168: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	40,  // 169: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	42,  // 170: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	45,  // 171: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	53,  // 172: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	47,  // 173: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	131, // 174: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	55,  // 175: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	56,  // 176: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 177: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 178: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 179: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 180: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 181: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 182: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	42,  // 183: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	45,  // 184: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	49,  // 185: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	51,  // 186: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	53,  // 187: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	61,  // 188: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	59,  // 189: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	55,  // 190: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	56,  // 191: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	90,  // 192: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	91,  // 193: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	86,  // 194: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	88,  // 195: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	88,  // 196: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	94,  // 197: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	136, // 198: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	139, // 199: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	140, // 200: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	109, // 201: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	136, // 202: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	131, // 203: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	118, // 204: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	136, // 205: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	109, // 206: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	109, // 207: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	144, // 208: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	146, // 209: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	147, // 210: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	149, // 211: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	151, // 212: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	153, // 213: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	155, // 214: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	157, // 215: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	159, // 216: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	161, // 217: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	163, // 218: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	166, // 219: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	168, // 220: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	171, // 221: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	29,  // 222: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 223: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	33,  // 224: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	37,  // 225: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	39,  // 226: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	41,  // 227: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	43,  // 228: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	46,  // 229: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	54,  // 230: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	48,  // 231: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	132, // 232: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	58,  // 233: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	57,  // 234: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 235: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 236: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 237: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 238: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 239: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	33,  // 240: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	43,  // 241: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	46,  // 242: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	50,  // 243: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	52,  // 244: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	54,  // 245: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	79,  // 246: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	60,  // 247: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	58,  // 248: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	57,  // 249: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	90,  // 250: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	92,  // 251: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	87,  // 252: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	89,  // 253: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	89,  // 254: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	115, // 255: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	138, // 256: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	136, // 257: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	41,  // 258: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	136, // 259: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	138, // 260: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	132, // 261: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	117, // 262: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	138, // 263: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	136, // 264: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	110, // 265: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	141, // 266: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	148, // 267: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	148, // 268: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	150, // 269: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	152, // 270: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	154, // 271: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	156, // 272: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	158, // 273: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	160, // 274: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	162, // 275: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	164, // 276: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	167, // 277: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	169, // 278: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	172, // 279: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	222, // [222:280] is the sub-list for method output_type
-	164, // [164:222] is the sub-list for method input_type
-	164, // [164:164] is the sub-list for extension type_name
-	164, // [164:164] is the sub-list for extension extendee
-	0,   // [0:164] is the sub-list for field type_name
+	8,   // 109: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 110: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 111: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 112: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	121, // 113: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	126, // 114: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	128, // 115: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	129, // 116: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	135, // 117: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	136, // 118: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	127, // 119: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	130, // 120: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	131, // 121: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	124, // 122: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	125, // 123: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	118, // 124: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 125: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 126: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	122, // 127: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 128: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 129: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	129, // 130: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	123, // 131: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	183, // 132: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	123, // 133: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 134: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	123, // 135: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 136: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 137: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 138: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 139: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	137, // 140: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	130, // 141: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 142: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	108, // 143: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	132, // 144: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 145: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 146: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 147: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 148: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	137, // 149: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	139, // 150: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 151: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 152: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	144, // 153: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	145, // 154: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 155: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	147, // 156: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	145, // 157: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	143, // 158: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	146, // 159: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	167, // 160: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	167, // 161: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	167, // 162: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	172, // 163: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 164: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	26,  // 165: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	27,  // 166: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	31,  // 167: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	35,  // 168: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	38,  // 169: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	40,  // 170: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	42,  // 171: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	45,  // 172: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	53,  // 173: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	47,  // 174: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	133, // 175: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	55,  // 176: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	56,  // 177: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 178: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 179: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 180: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 181: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 182: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 183: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	42,  // 184: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	45,  // 185: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	49,  // 186: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	51,  // 187: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	53,  // 188: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	61,  // 189: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	59,  // 190: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	55,  // 191: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	56,  // 192: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	90,  // 193: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	91,  // 194: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	86,  // 195: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	88,  // 196: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	88,  // 197: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	94,  // 198: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	138, // 199: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	141, // 200: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	142, // 201: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	109, // 202: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	138, // 203: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	133, // 204: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	120, // 205: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	138, // 206: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	109, // 207: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	109, // 208: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	146, // 209: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	148, // 210: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	149, // 211: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	151, // 212: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	153, // 213: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	155, // 214: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	157, // 215: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	159, // 216: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	161, // 217: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	163, // 218: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	165, // 219: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	168, // 220: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	170, // 221: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	173, // 222: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	29,  // 223: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	28,  // 224: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	33,  // 225: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	37,  // 226: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	39,  // 227: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	41,  // 228: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	43,  // 229: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	46,  // 230: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	54,  // 231: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	48,  // 232: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	134, // 233: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	58,  // 234: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	57,  // 235: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 236: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 237: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 238: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 239: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 240: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	33,  // 241: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	43,  // 242: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	46,  // 243: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	50,  // 244: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	52,  // 245: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	54,  // 246: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	79,  // 247: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	60,  // 248: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	58,  // 249: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	57,  // 250: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	90,  // 251: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	92,  // 252: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	87,  // 253: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	89,  // 254: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	89,  // 255: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	117, // 256: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	140, // 257: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	138, // 258: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	41,  // 259: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	138, // 260: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	140, // 261: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	134, // 262: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	119, // 263: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	140, // 264: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	138, // 265: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	112, // 266: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	143, // 267: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	150, // 268: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	150, // 269: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	152, // 270: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	154, // 271: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	156, // 272: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	158, // 273: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	160, // 274: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	162, // 275: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	164, // 276: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	166, // 277: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	169, // 278: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	171, // 279: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	174, // 280: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	223, // [223:281] is the sub-list for method output_type
+	165, // [165:223] is the sub-list for method input_type
+	165, // [165:165] is the sub-list for extension type_name
+	165, // [165:165] is the sub-list for extension extendee
+	0,   // [0:165] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15607,7 +15802,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[108].OneofWrappers = []any{
+	file_roost_proto_msgTypes[110].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15627,7 +15822,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   175,
+			NumMessages:   177,
 			NumExtensions: 0,
 			NumServices:   9,
 		},
