@@ -597,8 +597,9 @@ type ExitStatus struct {
 	Wall          int64                  `protobuf:"varint,6,opt,name=wall,proto3" json:"wall,omitempty"`
 	UserCpu       int64                  `protobuf:"varint,7,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
 	SystemCpu     int64                  `protobuf:"varint,8,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
-	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"` // bytes
-	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                 // as last measured; absent where nothing could be
+	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`        // bytes
+	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                        // as last measured; absent where nothing could be
+	OwnFiles      bool                   `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"` // of CAUSE_MACHINE: it was met on files that the job names, and they may be at fault
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -701,6 +702,13 @@ func (x *ExitStatus) GetUsage() *TaskUsage {
 		return x.Usage
 	}
 	return nil
+}
+
+func (x *ExitStatus) GetOwnFiles() bool {
+	if x != nil {
+		return x.OwnFiles
+	}
+	return false
 }
 
 // What an attempt uses, or used. Amounts are since its start; a field that could not be measured is 0.
@@ -7780,8 +7788,9 @@ type ClaimRequest struct {
 	Group         string                 `protobuf:"bytes,13,opt,name=group,proto3" json:"group,omitempty"`
 	Victims       []uint64               `protobuf:"varint,14,rep,packed,name=victims,proto3" json:"victims,omitempty"`
 	Why           string                 `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
-	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                         // the first that the claim would be used for, for those who have to go
-	ClaimBy       int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"` // as in the grant
+	Job           string                 `protobuf:"bytes,16,opt,name=job,proto3" json:"job,omitempty"`                                     // the first that the claim would be used for, for those who have to go
+	ClaimBy       int64                  `protobuf:"varint,20,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`             // as in the grant
+	GroupChosen   bool                   `protobuf:"varint,21,opt,name=group_chosen,json=groupChosen,proto3" json:"group_chosen,omitempty"` // gid is not the user's primary group at the submit node: without membership of it the job cannot run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7933,6 +7942,13 @@ func (x *ClaimRequest) GetClaimBy() int64 {
 		return x.ClaimBy
 	}
 	return 0
+}
+
+func (x *ClaimRequest) GetGroupChosen() bool {
+	if x != nil {
+		return x.GroupChosen
+	}
+	return false
 }
 
 // Starts an attempt on a claim. On one that waits it starts when the claim has got its resources; Started says so. With hold_for_input the processes start only after Launch, and Put brings the files in between.
@@ -13963,7 +13979,7 @@ const file_roost_proto_rawDesc = "" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xa1\x02\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xbe\x02\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -13977,7 +13993,8 @@ const file_roost_proto_rawDesc = "" +
 	"system_cpu\x18\b \x01(\x03R\tsystemCpu\x12\x17\n" +
 	"\amax_rss\x18\t \x01(\x03R\x06maxRss\x12+\n" +
 	"\x05usage\x18\n" +
-	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\"\xb9\x03\n" +
+	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1b\n" +
+	"\town_files\x18\v \x01(\bR\bownFiles\"\xb9\x03\n" +
 	"\tTaskUsage\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12\x19\n" +
@@ -14666,7 +14683,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05parts\x18\x15 \x01(\bR\x05parts\"\xad\x03\n" +
+	"\x05parts\x18\x15 \x01(\bR\x05parts\"\xd0\x03\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +
@@ -14687,7 +14704,8 @@ const file_roost_proto_rawDesc = "" +
 	"\avictims\x18\x0e \x03(\x04R\avictims\x12\x10\n" +
 	"\x03why\x18\x0f \x01(\tR\x03why\x12\x10\n" +
 	"\x03job\x18\x10 \x01(\tR\x03job\x12\x19\n" +
-	"\bclaim_by\x18\x14 \x01(\x03R\aclaimBy\"\xa7\x01\n" +
+	"\bclaim_by\x18\x14 \x01(\x03R\aclaimBy\x12!\n" +
+	"\fgroup_chosen\x18\x15 \x01(\bR\vgroupChosen\"\xa7\x01\n" +
 	"\bActivate\x12\x14\n" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12-\n" +
