@@ -103,11 +103,12 @@ func TestCommands(t *testing.T) {
 		{"qstat", []string{"qstat", "qstat -x -t", "qstat -t", "qstat 63", "qstat 62.pool -f", "qstat -f 63", "qstat -f 63[1]", "qstat -fx 61", "qstat -fw 62", "qstat 61", "qstat 999.pool", "qstat 62 999 61", "qstat 12x", "qstat -Z", "qstat -w -u bob,eve",
 			"qstat -s", "qstat -xs -1 61", "qstat -sw 64", "roost qstat 62@pool", "qstat -a", "qstat -ans1", "qstat -an", "qstat -i", "qstat -r", "qstat -H", "qstat -T", "qstat -aG", "qstat -aM", "qstat -J", "qstat -p", "qstat -pxt", "qstat -E 62 64",
 			"qstat -f -F json 62 61 -x", "qstat -fFjson 999", "qstat -f -F dsv 62", "qstat -f -F dsv -D ; 62", "qstat -f -F json -a", "qstat -a -i", "qstat -Q", "qstat -Q nope", "qstat -Qf", "qstat -Qf -F json", "qstat -q", "qstat -B", "qstat -Bf", "qstat -Bf -F dsv",
-			"qstat express", "qstat nope", "qstat @pool", "qstat a/b", "qstat -E batch"}},
+			"qstat express", "qstat nope", "qstat @pool", "qstat a/b", "qstat -E batch", "qstat 62\x01", "qstat 62\x0163", "qstat -f 62.pool/x"}},
 		{"torque", []string{"ROOST_DIALECT=torque qstat", "ROOST_DIALECT=torque qstat -c", "ROOST_DIALECT=torque qstat -t 63", "ROOST_DIALECT=torque qstat -x 62 61", "ROOST_DIALECT=torque qstat -f -x 999", "ROOST_DIALECT=torque qstat -xu nobody",
 			"ROOST_DIALECT=torque qstat -f -1 61", "ROOST_DIALECT=torque qstat -f 63", "ROOST_DIALECT=torque qstat -an1", "ROOST_DIALECT=torque qstat -r -G", "ROOST_DIALECT=torque qstat -f -F json -x 61", "ROOST_DIALECT=torque pbsnodes", "ROOST_DIALECT=torque pbsnodes -x n2", "ROOST_DIALECT=torque pbsnodes -l free", "ROOST_DIALECT=torque pbsnodes -o -N fan n2", "ROOST_DIALECT=torque pbsnodes -A dust n2",
-			"ROOST_DIALECT=torque pbsnodes -l", "ROOST_DIALECT=torque pbsnodes -nl n2", "ROOST_DIALECT=torque pbsnodes -c n2", "ROOST_DIALECT=torque pbsnodes -o", "ROOST_DIALECT=torque pbsnodes --version", "pbsnodes -x n2", "ROOST_DIALECT=torque qdel 99", "ROOST_DIALECT=Torque qstat", "qstat -lceR"}},
-		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99"}},
+			"ROOST_DIALECT=torque pbsnodes -l", "ROOST_DIALECT=torque pbsnodes -nl n2", "ROOST_DIALECT=torque pbsnodes -c n2", "ROOST_DIALECT=torque pbsnodes -o", "ROOST_DIALECT=torque pbsnodes --version", "pbsnodes -x n2", "ROOST_DIALECT=torque qdel 99", "ROOST_DIALECT=Torque qstat", "qstat -lceR",
+			"ROOST_DIALECT=torque qstat -r", "ROOST_DIALECT=torque qstat -u ann", "ROOST_DIALECT=torque qselect", "ROOST_DIALECT=torque qselect -s R", "ROOST_DIALECT=torque qselect -u ann -s EHRT", "ROOST_DIALECT=torque qselect -s QC", "ROOST_DIALECT=torque qselect -J", "ROOST_DIALECT=torque qselect -s B"}},
+		{"qdel", []string{"qdel 63[]", "qdel 999.pool 62", "qdel 61", "qdel -x 61", "qdel -W force 62", "qdel -Wfoo 62", "qdel", "qdel @pool", "qhold -h u 62", "qhold -h x 62", "qrls 62 99", "qdel 62.pool\x01", "qdel \x0162.pool\x01 9\x019", "qdel 6\x1b[2J", "qrls 62/x", "qorder 62\x01 x", "tracejob 6\x012"}},
 		{"qselect", []string{"qselect", "qselect -x", "qselect -H -u ann", "qselect -x -J -T", "qselect -s Q", "qselect -u nobody", "qselect -l wings=2", "qselect -p high", "qselect 62", "qselect -Z"}},
 		{"pbsnodes", []string{"pbsnodes -a", "pbsnodes n2 n9", "pbsnodes -aSj", "pbsnodes -aS", "pbsnodes -SjL n10", "pbsnodes -aSj -F json", "pbsnodes -F json n9", "pbsnodes -a -F dsv -D ;", "pbsnodes -l", "pbsnodes", "pbsnodes -Z", "pbsnodes -o",
 			"pbsnodes -o -C fan n2", "pbsnodes -l", "pbsnodes -C heat n2", "pbsnodes -l", "pbsnodes -aS", "pbsnodes -r n2", "pbsnodes -l", "pbsnodes -C dust n2", "pbsnodes -o n99", "pbsnodes -q -o n99", "pbsnodes --version"}},
@@ -124,7 +125,7 @@ func TestCommands(t *testing.T) {
 					a.env, args = append(a.env, args[0]), args[1:]
 				}
 				for i := range args {
-					args[i] = strings.ReplaceAll(args[i], "\x00", "")
+					args[i] = strings.NewReplacer("\x00", "", "\x01", " \n").Replace(args[i])
 				}
 				code := a.Run(t.Context(), args)
 				fmt.Fprintf(&b, "$ %s\n%s", line, stdout)

@@ -75,7 +75,7 @@ func (c *call) pbsUsage(why string) error {
 func pbsID(text string) (string, bool) {
 	id, _, _ := strings.Cut(text, "@")
 	n := digits(id)
-	if n == 0 || n > 12 {
+	if n == 0 || n > 12 || strings.ContainsFunc(text, unfitForID) {
 		return "", false
 	}
 	rest := id[n:]
@@ -90,6 +90,11 @@ func pbsID(text string) (string, bool) {
 		return "", false
 	}
 	return strings.Replace(id, "[]", "", 1), true
+}
+
+// unfitForID reports whether an id holds a character that no id has: blanks, slashes and what moves the cursor of a terminal.
+func unfitForID(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
 }
 
 // pbsHost is the schedd that an operand such as 12@n2 names; an id says itself where its job is.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -84,9 +85,10 @@ func (c *call) pbsAct(o options, req *wire.ActRequest, lenient bool) error {
 func (c *call) pbsEach(operands []string, do func(text, id string, s wire.ScheddClient) int) error {
 	code := 0
 	for _, text := range operands {
+		text = strings.TrimSpace(text)
 		id, ok := pbsID(text)
 		if !ok {
-			fmt.Fprintf(c.stderr, "%s: illegally formed job identifier: %s\n", c.cmd.name, text)
+			fmt.Fprintf(c.stderr, "%s: illegally formed job identifier: %s\n", c.cmd.name, qstat.Visible(text))
 			code = 1
 			continue
 		}

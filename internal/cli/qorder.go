@@ -2,9 +2,11 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -33,9 +35,10 @@ func qorder(c *call) error {
 	}
 	var ids, hosts [2]string
 	for i, text := range o.operands {
+		text = strings.TrimSpace(text)
 		id, ok := pbsID(text)
 		if !ok {
-			fmt.Fprintf(c.stderr, "qorder: illegally formed job identifier: %s\n", text)
+			fmt.Fprintf(c.stderr, "qorder: illegally formed job identifier: %s\n", qstat.Visible(text))
 			return exit(1)
 		}
 		if ids[i], hosts[i] = id, idHost(id); pbsHost(text) != "" {

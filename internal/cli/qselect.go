@@ -54,12 +54,22 @@ func qselect(c *call) error {
 	if len(o.operands) > 0 {
 		return c.pbsUsage("")
 	}
-	wanted := &selecting{call: c}
+	dialect, err := c.dialect()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	wanted := &selecting{call: c, dialect: dialect}
 	if refused := wanted.read(o); refused != nil {
 		fmt.Fprintf(c.stderr, "qselect: %v\n", refused)
 		return exit(refused.code)
 	}
-	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H')}}
+	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H'), Dialect: dialect}}
+	if l.torque() {
+		l.Elements, l.Living = !o.has('J'), !wanted.completed
+		if err := l.look(); err != nil {
+			return c.pbsFail(err)
+		}
+	}
 	out := bufio.NewWriter(c.stdout)
 	err = l.whole("", wanted.at, func(s *wire.JobStatus) error {
 		if wanted.meets(s) {

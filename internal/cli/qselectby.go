@@ -18,6 +18,8 @@ type selecting struct {
 	*call
 	conditions []func(*candidate) bool
 	at         string // the node at which they were submitted; empty for all
+	dialect    roost.Dialect
+	completed  bool // in Torque: those in state C, too
 	ads        bool   // the conditions look at more than the list tells
 }
 
@@ -99,8 +101,12 @@ func (w *selecting) by(letter byte, v string) bool {
 		return v == "y" || v == "n"
 	case 's':
 		states := strings.ReplaceAll(strings.ToUpper(v), ",", "")
-		w.want(func(j *candidate) bool { return strings.Contains(states, pbsState(j.JobStatus)) })
-		return states != "" && strings.Trim(states, "BEFHMQRSTUWX") == ""
+		known := "BEFHMQRSTUWX"
+		if w.dialect == roost.Torque {
+			known, w.completed = "CEHQRSTW", strings.Contains(states, "C")
+		}
+		w.want(func(j *candidate) bool { return strings.Contains(states, letterIn(w.dialect, j.JobStatus)) })
+		return states != "" && strings.Trim(states, known) == ""
 	case 'u':
 		users := strings.Split(v, ",")
 		w.want(func(j *candidate) bool {

@@ -37,6 +37,9 @@ func (l *pbsList) run(f func(*wire.JobStatus) error) (code int, err error) {
 	if len(l.operands) == 0 {
 		return 0, l.whole("", "", f)
 	}
+	for i, text := range l.operands {
+		l.operands[i] = strings.TrimSpace(text)
+	}
 	for rest := l.operands; len(rest) > 0; {
 		n := 0
 		for n < len(rest) && rest[n] != "" && rest[n][0] >= '0' && rest[n][0] <= '9' {
@@ -69,7 +72,9 @@ func (l *pbsList) wanted(s *wire.JobStatus) bool {
 		return false
 	case l.Arrays && !(s.GetArray() && !isSubjob(s)):
 		return false
-	case l.States != "" && !strings.Contains(l.States, pbsState(s)):
+	case l.States != "" && !strings.Contains(l.States, l.letter(s)) && !(l.OnlyEnded && strings.Contains(l.States, pbsState(s))):
+		return false
+	case l.Elements && (s.GetArray() && !isSubjob(s) || l.gone(s)):
 		return false
 	}
 	return true
@@ -173,7 +178,7 @@ func (l *pbsList) each(s *wire.JobStatus, f func(*wire.JobStatus) error) error {
 			return err
 		}
 	}
-	if !l.Subjobs || !s.GetArray() || isSubjob(s) {
+	if !l.Subjobs && !l.Elements || !s.GetArray() || isSubjob(s) {
 		return nil
 	}
 	req := l.query(s.GetId())
@@ -194,7 +199,7 @@ func (l *pbsList) named(texts []string, f func(*wire.JobStatus) error) error {
 	for _, text := range texts {
 		id, ok := pbsID(text)
 		if !ok {
-			l.refuse(1, "illegally formed job identifier: %s", text)
+			l.refuse(1, "illegally formed job identifier: %s", qstat.Visible(text))
 			continue
 		}
 		if at := pbsHost(text); at != "" {
@@ -248,7 +253,7 @@ func (l *pbsList) destination(text string, f func(*wire.JobStatus) error) error 
 		l.refuse(1, "Express option can only be used with job ids")
 		return nil
 	case directed && at == "", queue == "" && !directed, strings.ContainsAny(text, " \t/:"):
-		l.refuse(1, "illegally formed destination: %s", text)
+		l.refuse(1, "illegally formed destination: %s", qstat.Visible(text))
 		return nil
 	}
 	found := false

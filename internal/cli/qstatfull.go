@@ -63,7 +63,8 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("ctime", j.ctime(j.GetSubmitted()))
 	add("depend", j.depends())
 	add("Error_Path", pbsPath(j.JobStatus, j.host, j.text(roost.AttrErr), j.text(roost.AttrIwd)))
-	add("exec_host", execHost(j.JobStatus))
+	add("exec_host", qstat.ShortHosts(execHost(j.JobStatus)))
+	add("exec_host2", execHost(j.JobStatus))
 	add("exec_vnode", execVnode(j.JobStatus))
 	if at, ok := j.ad.Int(roost.AttrStartAfter); ok && at > 0 {
 		add("Execution_Time", j.ctime(at*int64(time.Second)))

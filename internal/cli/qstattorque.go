@@ -30,9 +30,11 @@ func (l *pbsList) gone(s *wire.JobStatus) bool {
 }
 
 // letter is the state of a job in the user's dialect. Torque has no letters of their own for arrays and their tasks, and for machines that are in use.
-func (l *pbsList) letter(s *wire.JobStatus) string {
+func (l *pbsList) letter(s *wire.JobStatus) string { return letterIn(l.Dialect, s) }
+
+func letterIn(d roost.Dialect, s *wire.JobStatus) string {
 	state := pbsState(s)
-	if !l.torque() {
+	if d != roost.Torque {
 		return state
 	}
 	switch state {

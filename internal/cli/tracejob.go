@@ -89,7 +89,7 @@ func tracejob(c *call) error {
 		case err != nil:
 			return c.pbsFail(err)
 		case !found:
-			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", text, plural(t.days, "day"))
+			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.Visible(text), plural(t.days, "day"))
 			code = 1
 		}
 	}
@@ -135,6 +135,7 @@ type traceLine struct {
 
 // trace prints what has happened to a job, and reports whether there is such a job with something in those days.
 func (t *traced) trace(text string) (found bool, err error) {
+	text = strings.TrimSpace(text)
 	id, ok := pbsID(text)
 	if !ok {
 		return false, nil

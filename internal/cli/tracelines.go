@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -113,9 +114,9 @@ func account(j *pbsJob, began int64, node string) string {
 // hosts is exec_host of an attempt on that node.
 func (j *pbsJob) hosts(node string) string {
 	if list := hostsOf(j.GetChunks()); list != "" {
-		return list
+		return qstat.ShortHosts(list)
 	}
-	return onHost(node, j.GetRequest())
+	return qstat.ShortHosts(onHost(node, j.GetRequest()))
 }
 
 // behind is a text behind what it explains, or nothing.

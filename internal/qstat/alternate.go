@@ -177,13 +177,7 @@ func (t *Alternate) hosts(list string) error {
 	var all []string
 	line := ""
 	for _, one := range strings.Split(list, "+") {
-		host, slots, _ := strings.Cut(one, "/")
-		if name, _, ok := strings.Cut(host, "."); ok && strings.Trim(host, "0123456789.") != "" {
-			host = name
-		}
-		if slots != "" {
-			host += "/" + slots
-		}
+		host := ShortHosts(one)
 		if line != "" && len(line)+len(host) >= lastColumn-1 {
 			all, line = append(all, line), ""
 		}

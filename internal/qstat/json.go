@@ -173,7 +173,11 @@ func appendString(b []byte, s string) []byte {
 		case '\f':
 			b = append(b, `\f`...)
 		default:
-			if c < ' ' || c == 0x7f {
+			if c == 0xc2 && i+1 < len(s) && s[i+1] < 0xa0 { // a control character above ASCII
+				i++
+				c = s[i]
+			}
+			if c < ' ' || c >= 0x7f && c < 0xa0 && (c == 0x7f || s[i-1] == 0xc2) {
 				b = append(b, `\u00`...)
 				b = append(b, "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
 			} else {

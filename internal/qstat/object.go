@@ -2,7 +2,10 @@
 // folding clients rely on) and the XML of Torque. It is pure: what there is to print comes in, text comes out.
 package qstat
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Attribute is something that is known of an object, as PBS names it: "Priority", or with a resource "Resource_List" and "ncpus".
 type Attribute struct {
@@ -62,11 +65,19 @@ func visible(b []byte, text string) []byte {
 			b = append(b, '^', c+64)
 		case c == 0x7f:
 			b = append(b, "^?"...)
-		case c == 0xc2 && i+1 < len(text) && text[i+1] >= 0x80 && text[i+1] < 0xa0: // the control characters above ASCII
-			b = append(b, '^', '[', text[i+1]-64)
-			i++
-		default:
+		case c < utf8.RuneSelf:
 			b = append(b, c)
+		default:
+			r, n := utf8.DecodeRuneInString(text[i:])
+			switch {
+			case r >= 0x80 && r < 0xa0: // the control characters above ASCII
+				b = append(b, '^', '[', byte(r)-64)
+			case n == 1 && c < 0xa0: // the same for a terminal that knows no UTF-8
+				b = append(b, '^', '[', c-64)
+			default:
+				b = append(b, text[i:i+n]...)
+			}
+			i += n - 1
 		}
 	}
 	return b
@@ -80,4 +91,27 @@ func Visible(text string) string {
 		}
 	}
 	return text
+}
+
+// ShortHost is the name of a host up to its first point; an address stays whole.
+func ShortHost(name string) string {
+	if short, _, ok := strings.Cut(name, "."); ok && short != "" && strings.Trim(name, "0123456789.") != "" {
+		return short
+	}
+	return name
+}
+
+// ShortHosts is a list of places, as in "n1.pool/0*4+n2.pool/0", with short names of hosts.
+func ShortHosts(places string) string {
+	if !strings.Contains(places, ".") {
+		return places
+	}
+	list := strings.Split(places, "+")
+	for i, place := range list {
+		host, slots, cut := strings.Cut(place, "/")
+		if list[i] = ShortHost(host); cut {
+			list[i] += "/" + slots
+		}
+	}
+	return strings.Join(list, "+")
 }

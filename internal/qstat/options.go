@@ -23,6 +23,7 @@ type Options struct {
 	Done      bool // -p
 	Arrays    bool // -J: only those
 	Subjobs   bool // -t
+	Elements  bool // of Torque, where jobs are chosen: the tasks of arrays in their place
 	Ended     bool // -x, -H: those, too
 	OnlyEnded bool
 	States    string   // only jobs in these; empty: any
@@ -122,6 +123,7 @@ func (o *Options) In(d roost.Dialect) {
 	if o.Dialect = d; o.Format != "" {
 		o.Dialect = roost.OpenPBS
 	}
+	o.Elements = o.Dialect == roost.Torque && o.Mode == ListJobs && !o.Arrays && !o.OnlyEnded && (o.States != "" || len(o.Users) > 0)
 	if o.Dialect != roost.Torque || o.Mode != ListJobs || !o.Ended || o.OnlyEnded {
 		return
 	}

@@ -3,6 +3,8 @@ package qstat
 import (
 	"encoding/xml"
 	"io"
+	"strings"
+	"unicode/utf8"
 )
 
 // tree is the format of Torque's qstat -x and pbsnodes -x: one document, in one line behind its declaration.
@@ -55,7 +57,7 @@ func (t *tree) Print(o *Object) error {
 	for i := 0; err == nil && i < len(o.Attributes); i++ {
 		a := &o.Attributes[i]
 		if a.Resource == "" {
-			err = t.e.EncodeElement(a.text(), start(a.Name))
+			err = t.e.EncodeElement(elementText(a), start(a.Name))
 			continue
 		}
 		last := i
@@ -71,11 +73,21 @@ func (t *tree) Print(o *Object) error {
 	return err
 }
 
+// elementText is the value of an attribute without the control characters above ASCII, which XML may hold; it replaces those below by itself.
+func elementText(a *Attribute) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0x7f && r < 0xa0 {
+			return utf8.RuneError
+		}
+		return r
+	}, a.text())
+}
+
 // resources writes attributes of one name, a resource each, into one element.
 func (t *tree) resources(list []Attribute) error {
 	err := t.e.EncodeToken(start(list[0].Name))
 	for i := 0; err == nil && i < len(list); i++ {
-		err = t.e.EncodeElement(list[i].text(), start(list[i].Resource))
+		err = t.e.EncodeElement(elementText(&list[i]), start(list[i].Resource))
 	}
 	if err == nil {
 		err = t.e.EncodeToken(start(list[0].Name).End())
