@@ -71,7 +71,7 @@ func (b *bencher) steady() (perSecond float64, err error) {
 		for range min(due, 20) {
 			req.Jobs = append(req.Jobs, job(1, "/bin/true"))
 		}
-		reply, err := b.pool.Client.Submit(b.ctx, req)
+		reply, err := wire.Submit(b.ctx, b.pool.Client, req)
 		if err != nil {
 			return 0, rpc.FromStatus(err)
 		}

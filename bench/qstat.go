@@ -55,7 +55,7 @@ func (b *bencher) fill(from, to int, options ...string) error {
 		for range n {
 			req.Jobs = append(req.Jobs, spec)
 		}
-		if _, err := b.pool.Client.Submit(b.ctx, req); err != nil {
+		if _, err := wire.Submit(b.ctx, b.pool.Client, req); err != nil {
 			return rpc.FromStatus(err)
 		}
 		from += n

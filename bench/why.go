@@ -121,7 +121,7 @@ func (b *bencher) pose(all []puzzle) ([]string, error) {
 		}
 		request.Jobs = append(request.Jobs, spec)
 	}
-	reply, err := b.pool.Client.Submit(b.ctx, request)
+	reply, err := wire.Submit(b.ctx, b.pool.Client, request)
 	if err != nil {
 		return nil, rpc.FromStatus(err)
 	}

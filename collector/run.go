@@ -44,7 +44,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 }
 
 // serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
-func (s *service) serve(ctx context.Context, server *grpc.Server, listeners []net.Listener, ready func()) error {
+func (s *service) serve(ctx context.Context, server *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCollectorServer(server, s)

@@ -63,7 +63,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
 	}
 	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
-	return s.serve(ctx, rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true)), listeners, daemon.Ready)
+	return s.serve(ctx, rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true), rpc.Sessions()), listeners, daemon.Ready)
 }
 
 // open reads who this replica is, and starts nothing. The others are reached by dial, or if it is nil as usual.
@@ -92,7 +92,7 @@ func open(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.
 const endsWithin = 5 * time.Second
 
 // serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
-func (s *server) serve(ctx context.Context, to *grpc.Server, listeners []net.Listener, ready func()) error {
+func (s *server) serve(ctx context.Context, to *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	admin := &administration{registry: s.loop, name: s.node, standing: s.standing, dial: s.dial}

@@ -64,7 +64,7 @@ func TestImpossibleRefused(t *testing.T) {
 	p.stop()
 	c := &fakeCollector{ads: []string{`[Name = "node3"; TotalGpus = 2; GpuMemoryMax = 40960]`}}
 	address := "unix:" + filepath.Join(p.node.Dir, "collector.sock")
-	serve(t, address, func(s *grpc.Server) { wire.RegisterCollectorServer(s, c) })
+	serve(t, address, func(s *rpc.Server) { wire.RegisterCollectorServer(s, c) })
 	p.node.Collectors = []string{address}
 	p.start()
 

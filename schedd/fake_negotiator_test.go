@@ -39,12 +39,12 @@ func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100),
 		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
 	}
-	serve(t, address, func(s *grpc.Server) { wire.RegisterNegotiatorServer(s, n) })
+	serve(t, address, func(s *rpc.Server) { wire.RegisterNegotiatorServer(s, n) })
 	return n
 }
 
 // serve serves at an address until the test ends.
-func serve(t testing.TB, address string, register func(*grpc.Server)) {
+func serve(t testing.TB, address string, register func(*rpc.Server)) {
 	t.Helper()
 	l, err := rpc.Listen(address, 0o600)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -49,7 +50,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
 		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
-	serve(t, address, func(s *grpc.Server) { wire.RegisterStartdServer(s, f) })
+	serve(t, address, func(s *rpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
 }
 

@@ -78,8 +78,8 @@ func inPool(t *testing.T) (*pool, *far, *herald) {
 	}
 	f, h := &far{asked: make(chan *wire.NeighbourQuery, 10)}, &herald{ads: make(chan *wire.AdUpdate, 100)}
 	h.tell = []*wire.AdDelta{ad("far", at("far")), ad("lost", at("lost")), ad("submit", at("far"))}
-	serve(t, at("far"), func(s *grpc.Server) { wire.RegisterNeighbourServer(s, f) })
-	serve(t, at("herald"), func(s *grpc.Server) { wire.RegisterCollectorServer(s, h) })
+	serve(t, at("far"), func(s *rpc.Server) { wire.RegisterNeighbourServer(s, f) })
+	serve(t, at("herald"), func(s *rpc.Server) { wire.RegisterCollectorServer(s, h) })
 	p.node.Collectors, p.node.Schedd.Listen = []string{at("herald")}, []string{at("network")}
 	p.start()
 	for { // until it has heard of them

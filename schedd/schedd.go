@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
@@ -228,7 +227,7 @@ func (s *Schedd) listen() (all []net.Listener, err error) {
 }
 
 // serveUntil serves until ctx ends. Calls under way get a moment to finish.
-func serveUntil(ctx context.Context, server *grpc.Server, l net.Listener) error {
+func serveUntil(ctx context.Context, server *rpc.Server, l net.Listener) error {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)

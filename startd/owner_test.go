@@ -24,7 +24,7 @@ import (
 type fakeGuard struct {
 	wire.UnimplementedGuardServer
 	t       testing.TB
-	server  *grpc.Server
+	server  *rpc.Server
 	address string
 
 	mu      sync.Mutex

@@ -199,7 +199,7 @@ func (m *machine) open() (*loop, error) {
 func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true), rpc.Program())
 	wire.RegisterStartdServer(server, m)
 	l.publish(true)
 	var running sync.WaitGroup

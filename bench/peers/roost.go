@@ -83,7 +83,7 @@ func (r *roostSystem) heldEach(ctx context.Context, n int) error {
 		for range min(n, atOnce) {
 			request.Jobs = append(request.Jobs, spec)
 		}
-		if _, err := r.pool.Client.Submit(ctx, request); err != nil {
+		if _, err := wire.Submit(ctx, r.pool.Client, request); err != nil {
 			return rpc.FromStatus(err)
 		}
 		n -= len(request.Jobs)

@@ -58,7 +58,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 }
 
 // serve serves on those listeners, which it closes, until ctx ends or one of them breaks.
-func serve(ctx context.Context, s *Service, server *grpc.Server, listeners []net.Listener, log *slog.Logger) error {
+func serve(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCheckpointServerServer(server, s)

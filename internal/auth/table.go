@@ -18,6 +18,7 @@ func Methods() Table {
 	)
 	return Table{
 		schedd + "Submit":         {User},
+		schedd + "SubmitParts":    {User},
 		schedd + "KeepScript":     {User},
 		schedd + "Query":          {User},
 		schedd + "Act":            {User},

@@ -101,7 +101,7 @@ func (s *service) serve(ctx context.Context, admin net.Listener, doors []net.Lis
 	return err
 }
 
-func (s *service) doorServer() *grpc.Server {
+func (s *service) doorServer() *rpc.Server {
 	refused := s.sometimes("refused a connection")
 	door := newDoorway(s.store, func(from net.Addr, err error) { refused(from.String(), err.Error()) })
 	return rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true),

@@ -153,7 +153,7 @@ func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, e
 	err = c.persist(submitPatience, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		reply, err = s.Submit(ctx, req)
+		reply, err = wire.Submit(ctx, s, req)
 		return fromWire(err)
 	})
 	return reply, err

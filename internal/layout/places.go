@@ -135,7 +135,7 @@ func libraries() map[string][]string {
 		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
 		"golang.org/x/term":                        {"internal/cli"},
 		"golang.org/x/time":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd"},
-		"golang.org/x/sync":                        {"internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
+		"golang.org/x/sync":                        {"internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/login", "internal/authority", "internal/authority/member"},
 		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
 		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},

@@ -12,7 +12,7 @@ import (
 )
 
 // Register makes server take in what other replicas send. Before Run their streams wait.
-func (r *Replica) Register(server *grpc.Server) {
+func (r *Replica) Register(server grpc.ServiceRegistrar) {
 	wire.RegisterReplicaServer(server, &service{replica: r})
 }
 

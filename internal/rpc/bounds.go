@@ -3,6 +3,7 @@ package rpc
 import (
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/roost-batch/roost/internal/wire"
@@ -27,19 +28,30 @@ const (
 	maxHandshakesOf  = 128  // of one address
 	maxConnsOf       = 1024 // of one user or node: each program that waits for a job has one
 	maxCallsOf       = 1024 // at once
+	maxUploadsOf     = 128  // calls of one user that send more than one message, at once
 	maxConnsFraction = 0.75 // of the descriptors that the process may have; users together get a third of these
 )
 
 // Bounds on the time of one call.
 const (
-	arriveTimeout   = 30 * time.Second // from the header to the last byte of the request, where there is one request: Submit has 64 MiB at most
+	arriveTimeout   = 30 * time.Second // for the last byte of the request, where there is one request; it has 4 MiB at most
 	slowNode        = time.Minute      // for a daemon to take what was sent to it
 	slowUser        = 5 * time.Minute  // for a user: his output may stand still while he reads a page
-	maxMessage      = 64 << 20         // bytes: of Submit, and of what clients take
+	maxMessage      = 64 << 20         // bytes: of a submission, and of what clients take
 	small, ordinary = 64 << 10, 4 << 20
 	sessions        = 8 << 20  // the first message tells of all grants and requests of a node
 	program         = 32 << 20 // an ad, and a script in it: roost.MaxAdBytes of each
 )
+
+// Bounds on the bytes of requests that a server holds. A call waits until they allow its request.
+const (
+	maxHeldOf = 96 << 20  // of one user or node: a submission of the longest kind, and some more
+	maxHeld   = 384 << 20 // of all
+)
+
+// Program and Sessions are the options of a server whose peers send longer messages than others: of a startd, and of a negotiator.
+func Program() grpc.ServerOption  { return grpc.MaxRecvMsgSize(program) }
+func Sessions() grpc.ServerOption { return grpc.MaxRecvMsgSize(sessions) }
 
 // sizes says how many bytes a message to each method may have. A longer one is refused before it is parsed.
 func sizes() map[string]int {
@@ -55,8 +67,9 @@ func sizes() map[string]int {
 		authority  = "/roost.wire.Authority/"
 	)
 	return map[string]int{
-		schedd + "Submit":         maxMessage, // a million tasks with a column of values
-		schedd + "KeepScript":     ordinary,   // pieces of 256 KiB
+		schedd + "Submit":         ordinary,
+		schedd + "SubmitParts":    ordinary, // pieces of 1 MiB; in all maxMessage: a million tasks with a column of values
+		schedd + "KeepScript":     ordinary, // pieces of 256 KiB
 		schedd + "QueryPool":      ordinary,
 		schedd + "Query":          ordinary, // selections are as long as a command line can be, 2 MiB
 		schedd + "Act":            ordinary,

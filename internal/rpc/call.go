@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/tap"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
@@ -18,14 +19,18 @@ import (
 type desk struct {
 	table   auth.Table
 	bounds  bounded
+	sizes   map[string]int
 	refused *told
 
-	mu    sync.Mutex
-	calls map[string]int // at once, of each peer
+	intake *intake
+
+	mu      sync.Mutex
+	calls   map[string]int // at once, of each peer
+	uploads map[string]int // of those, the ones of users that send more than one message
 }
 
 func newDesk(table auth.Table, refused *told) *desk {
-	return &desk{table: table, bounds: bounds(), refused: refused, calls: map[string]int{}}
+	return &desk{table: table, bounds: bounds(), sizes: sizes(), refused: refused, intake: newIntake(maxHeldOf, maxHeld), calls: map[string]int{}, uploads: map[string]int{}}
 }
 
 // call is a call that is under way. Its timer ends it where a peer makes it wait for too long.
@@ -35,6 +40,7 @@ type call struct {
 	ctx    context.Context // ends with the call
 	end    context.CancelCauseFunc
 	desk   *desk
+	held   *held         // bytes of its request; nil where they are not counted
 	limit  time.Duration // for the peer to take what it is sent
 
 	mu    sync.Mutex
@@ -73,8 +79,9 @@ func (d *desk) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		return nil, Status(err)
 	}
 	counted := !trusted(p)
+	upload := person(p) && !d.bounds.once[info.FullMethodName]
 	if counted {
-		if err := d.count(p.String(), info.FullMethodName); err != nil {
+		if err := d.count(p.String(), info.FullMethodName, upload); err != nil {
 			return nil, Status(err)
 		}
 	}
@@ -83,13 +90,14 @@ func (d *desk) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		c.limit = slowUser
 	}
 	c.ctx, c.end = context.WithCancelCause(ctx)
-	if d.bounds.once[c.method] {
-		c.within(arriveTimeout, "its request did not arrive")
+	if counted {
+		c.held = d.intake.of(p.String())
 	}
 	context.AfterFunc(ctx, func() {
 		c.over()
 		if counted {
-			d.uncount(p.String())
+			c.held.release()
+			d.uncount(p.String(), upload)
 		}
 	})
 	return called{c.ctx, c}, nil
@@ -113,20 +121,32 @@ func (d *desk) admit(ctx context.Context, method string) (auth.Peer, error) {
 	return p, nil
 }
 
-func (d *desk) count(who, method string) error {
+func (d *desk) count(who, method string, upload bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if upload && d.uploads[who] >= maxUploadsOf {
+		d.refused.tell("refused a call: too many at once that send more than one message", who, "calls", maxUploadsOf)
+		return fmt.Errorf("%s: %w: %s has %d such calls under way, and no more are taken at once; let some of them end", method, roost.Exhausted, who, maxUploadsOf)
+	}
 	if d.calls[who] >= maxCallsOf {
 		d.refused.tell("refused a call: too many at once", who, "calls", maxCallsOf)
 		return fmt.Errorf("%s: %w: %s has %d calls under way, and no more are taken at once; let some of them end", method, roost.Exhausted, who, maxCallsOf)
 	}
 	d.calls[who]++
+	if upload {
+		d.uploads[who]++
+	}
 	return nil
 }
 
-func (d *desk) uncount(who string) {
+func (d *desk) uncount(who string, upload bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if upload {
+		if d.uploads[who]--; d.uploads[who] == 0 {
+			delete(d.uploads, who)
+		}
+	}
 	if d.calls[who]--; d.calls[who] == 0 {
 		delete(d.calls, who)
 	}
@@ -161,25 +181,10 @@ func late(ctx context.Context, err error) error {
 	return err
 }
 
-func (d *desk) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-	c, ok := ctx.Value(callKey{}).(*call)
-	if !ok {
-		return nil, Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // it did not come by the desk
-	}
-	c.over()
-	reply, err := handle(ctx, req)
-	if err != nil {
-		refusal(ctx, err)
-	} else {
-		c.within(c.limit, "its answer was not taken")
-	}
-	return reply, Status(err)
-}
-
 func (d *desk) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	c, ok := stream.Context().Value(callKey{}).(*call)
 	if !ok {
-		return Status(fmt.Errorf("call: %w", roost.Unauthenticated))
+		return Status(fmt.Errorf("call: %w", roost.Unauthenticated)) // it did not come by the desk
 	}
 	err := late(stream.Context(), handle(srv, &timed{stream, c}))
 	if err != nil {
@@ -210,11 +215,20 @@ type timed struct {
 	call *call
 }
 
-// RecvMsg receives a message.
+// RecvMsg receives a message. Where it is the only request of the call, its bytes are counted as held before they are read, and until the call ends.
 func (t *timed) RecvMsg(m any) error {
+	c := t.call
+	if !c.desk.bounds.once[c.method] {
+		return t.ServerStream.RecvMsg(m)
+	}
+	if err := c.held.take(c.ctx, c.desk.sizes[c.method]); err != nil {
+		return err
+	}
+	c.within(arriveTimeout, "its request did not arrive")
 	err := t.ServerStream.RecvMsg(m)
-	if t.call.desk.bounds.once[t.call.method] {
-		t.call.over()
+	c.over()
+	if message, ok := m.(proto.Message); ok && err == nil {
+		c.held.shrink(proto.Size(message))
 	}
 	return err
 }

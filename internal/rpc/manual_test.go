@@ -21,12 +21,13 @@ func TestManualSaysTheBounds(t *testing.T) {
 		".B " + maxIdle.String() + "\nwithout a call", ".B " + pingTimeout.String() + "\nafter\n.B " + pingAfter.String(),
 		".B " + bytes(maxHeaders) + "\nof header", ".B " + arriveTimeout.String() + "\nfor a request",
 		".B " + slowNode.String() + "\nfor a node", ".B " + slowUser.String() + "\nfor a user", ".B " + bytes(window) + "\nunder way", ".B " + bytes(maxMessage) + "\nof one submission",
+		".B " + bytes(maxHeldOf) + "\nof requests", ".B " + bytes(maxHeld) + "\nof all", ".B 128\nmay be such",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("it does not say %q", want)
 		}
 	}
-	if maxHandshakes != 1024 || maxHandshakesOf != 128 || maxConnsOf != 1024 || maxCallsOf != 1024 || maxStreams != 1024 || program != 32<<20 || sessions != 8<<20 ||
+	if maxHandshakes != 1024 || maxHandshakesOf != 128 || maxConnsOf != 1024 || maxCallsOf != 1024 || maxUploadsOf != 128 || maxStreams != 1024 || program != 32<<20 || sessions != 8<<20 ||
 		ordinary != 4<<20 || small != 64<<10 || maxLines != 500 || moreLines != 5 || tellAgain.Minutes() != 1 {
 		t.Errorf("a bound has changed: say so in roost-security(7), and here")
 	}

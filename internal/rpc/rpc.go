@@ -13,13 +13,14 @@ import (
 )
 
 // NewServer returns a server that authenticates every connection and lets each peer call only what table allows it.
-func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *grpc.Server {
+// Its peers may send messages of 4 MiB, unless more says otherwise.
+func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *Server {
 	refused := new(told)
 	calls := newDesk(table, refused)
-	return grpc.NewServer(append([]grpc.ServerOption{
+	return &Server{grpc.NewServer(append([]grpc.ServerOption{
 		grpc.Creds(transport{id: id, refused: refused, gate: newGate()}),
 		grpc.ForceServerCodecV2(newCodec(refused)),
-		grpc.MaxRecvMsgSize(maxMessage),
+		grpc.MaxRecvMsgSize(ordinary),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.StaticStreamWindowSize(window),
@@ -28,9 +29,8 @@ func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *grpc.
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingAfter, Timeout: pingTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
 		grpc.InTapHandle(calls.tap),
-		grpc.ChainUnaryInterceptor(calls.unary),
 		grpc.ChainStreamInterceptor(calls.stream),
-	}, more...)...)
+	}, more...)...)}
 }
 
 // Dial makes a connection to a daemon of that role. It does not wait for the daemon to be there: calls do, if they are asked to.

@@ -187,7 +187,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28, 0}
+	return file_roost_proto_rawDescGZIP(), []int{29, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30, 0}
+	return file_roost_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // As what limits on what runs count its claims.
@@ -299,7 +299,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58, 0}
+	return file_roost_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type Outcome_Verdict int32
@@ -351,7 +351,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61, 0}
+	return file_roost_proto_rawDescGZIP(), []int{62, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -397,7 +397,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100, 0}
+	return file_roost_proto_rawDescGZIP(), []int{101, 0}
 }
 
 type IdleSource_Health int32
@@ -446,7 +446,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137, 0}
+	return file_roost_proto_rawDescGZIP(), []int{138, 0}
 }
 
 type Resources struct {
@@ -1786,6 +1786,59 @@ func (x *SubmitRequest) GetJobs() []*JobSpec {
 	return nil
 }
 
+// SubmitPart is a piece of a SubmitRequest as it is marshalled.
+type SubmitPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          uint64                 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"` // in the first message: bytes of the whole request; the receiver takes no more and no fewer
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`  // 1 MiB at most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubmitPart) Reset() {
+	*x = SubmitPart{}
+	mi := &file_roost_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubmitPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubmitPart) ProtoMessage() {}
+
+func (x *SubmitPart) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
+func (*SubmitPart) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SubmitPart) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *SubmitPart) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 type ScriptChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
@@ -1795,7 +1848,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1807,7 +1860,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1820,7 +1873,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1839,7 +1892,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +1904,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +1917,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -1884,7 +1937,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1949,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +1962,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1939,7 +1992,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2004,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2017,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2013,7 +2066,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2078,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2091,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2123,7 +2176,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2188,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2201,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2222,7 +2275,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2287,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2300,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2550,7 +2603,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2615,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2628,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2625,7 +2678,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2637,7 +2690,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2650,7 +2703,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2744,7 +2797,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2756,7 +2809,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2769,7 +2822,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2816,7 +2869,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2881,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2894,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2861,7 +2914,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2873,7 +2926,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2886,7 +2939,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2914,7 +2967,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +2979,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +2992,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -2969,7 +3022,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3034,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3047,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3043,7 +3096,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3108,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3121,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3101,7 +3154,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3113,7 +3166,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3126,7 +3179,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3148,7 +3201,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3160,7 +3213,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3173,7 +3226,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3228,7 +3281,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3240,7 +3293,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3253,7 +3306,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3370,7 +3423,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3435,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3448,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3423,7 +3476,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3488,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3501,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3523,7 +3576,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3588,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3601,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3580,7 +3633,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3645,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3658,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3723,7 +3776,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3735,7 +3788,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3748,7 +3801,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3817,7 +3870,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3829,7 +3882,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3842,7 +3895,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3868,7 +3921,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3880,7 +3933,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3893,7 +3946,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3919,7 +3972,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3931,7 +3984,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3944,7 +3997,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AdDelta) GetName() string {
@@ -4008,7 +4061,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4020,7 +4073,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4033,7 +4086,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4073,7 +4126,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4085,7 +4138,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4098,7 +4151,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AdText) GetAd() string {
@@ -4128,7 +4181,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4140,7 +4193,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4153,7 +4206,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4243,7 +4296,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4255,7 +4308,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4268,7 +4321,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4287,7 +4340,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4299,7 +4352,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4312,7 +4365,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4331,7 +4384,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4343,7 +4396,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4356,7 +4409,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4374,7 +4427,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4386,7 +4439,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4399,7 +4452,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4416,7 +4469,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4428,7 +4481,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4441,7 +4494,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4499,7 +4552,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4511,7 +4564,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4524,7 +4577,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4682,7 +4735,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4694,7 +4747,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4707,7 +4760,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 type ScheddHello struct {
@@ -4724,7 +4777,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4736,7 +4789,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4749,7 +4802,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4807,7 +4860,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4819,7 +4872,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4832,7 +4885,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4894,7 +4947,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4906,7 +4959,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4919,7 +4972,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -5088,7 +5141,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5100,7 +5153,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5113,7 +5166,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5151,7 +5204,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5163,7 +5216,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5176,7 +5229,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5239,7 +5292,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5251,7 +5304,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5264,7 +5317,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5333,7 +5386,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5345,7 +5398,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5358,7 +5411,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5387,7 +5440,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5399,7 +5452,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5412,7 +5465,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5497,7 +5550,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5509,7 +5562,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5522,7 +5575,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5557,7 +5610,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5569,7 +5622,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5582,7 +5635,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5628,7 +5681,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5640,7 +5693,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5653,7 +5706,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5735,7 +5788,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5747,7 +5800,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5760,7 +5813,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Names) GetName() []string {
@@ -5801,7 +5854,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5813,7 +5866,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5826,7 +5879,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *JobQueue) GetName() string {
@@ -5993,7 +6046,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6005,7 +6058,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6018,7 +6071,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -6045,7 +6098,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6057,7 +6110,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6070,7 +6123,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6141,7 +6194,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6153,7 +6206,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6166,7 +6219,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6208,7 +6261,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6220,7 +6273,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6233,7 +6286,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6362,7 +6415,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6374,7 +6427,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6387,7 +6440,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Room) GetQueue() string {
@@ -6407,7 +6460,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6419,7 +6472,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6432,7 +6485,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6454,7 +6507,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6466,7 +6519,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6479,7 +6532,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6520,7 +6573,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6532,7 +6585,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6545,7 +6598,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6587,7 +6640,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6599,7 +6652,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6612,7 +6665,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6738,7 +6791,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6750,7 +6803,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6763,7 +6816,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6796,7 +6849,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6808,7 +6861,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6821,7 +6874,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6846,7 +6899,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6858,7 +6911,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6871,7 +6924,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -6941,7 +6994,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6953,7 +7006,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6966,7 +7019,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CellMember) GetId() string {
@@ -7047,7 +7100,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7059,7 +7112,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7072,7 +7125,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -7088,7 +7141,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7100,7 +7153,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7113,7 +7166,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7156,7 +7209,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7168,7 +7221,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7181,7 +7234,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7235,7 +7288,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7247,7 +7300,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7260,7 +7313,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7378,7 +7431,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7390,7 +7443,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7403,7 +7456,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7445,7 +7498,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7457,7 +7510,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7470,7 +7523,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7708,7 +7761,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7720,7 +7773,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7733,7 +7786,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7797,7 +7850,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7809,7 +7862,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7822,7 +7875,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -7964,7 +8017,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7976,7 +8029,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7989,7 +8042,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -8029,7 +8082,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8041,7 +8094,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8054,7 +8107,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -8075,7 +8128,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8087,7 +8140,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8100,7 +8153,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8129,7 +8182,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8141,7 +8194,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8154,7 +8207,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8189,7 +8242,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8201,7 +8254,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8214,7 +8267,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8242,7 +8295,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8254,7 +8307,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8267,7 +8320,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8296,7 +8349,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8308,7 +8361,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8321,7 +8374,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8358,7 +8411,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8370,7 +8423,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8383,7 +8436,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -8456,7 +8509,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8468,7 +8521,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8481,7 +8534,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8724,7 +8777,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8736,7 +8789,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8749,7 +8802,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8820,7 +8873,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8832,7 +8885,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8845,7 +8898,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -8940,7 +8993,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8952,7 +9005,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8965,7 +9018,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -9071,7 +9124,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9083,7 +9136,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9096,7 +9149,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -9141,7 +9194,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9153,7 +9206,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9166,7 +9219,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -9216,7 +9269,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9228,7 +9281,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9241,7 +9294,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -9274,7 +9327,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9286,7 +9339,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9299,7 +9352,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9321,7 +9374,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9333,7 +9386,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9346,7 +9399,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9386,7 +9439,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9398,7 +9451,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9411,7 +9464,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9430,7 +9483,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9442,7 +9495,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9455,7 +9508,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9478,7 +9531,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9490,7 +9543,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9503,7 +9556,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9550,7 +9603,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9562,7 +9615,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9575,7 +9628,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9780,7 +9833,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9792,7 +9845,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9805,7 +9858,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9834,7 +9887,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9846,7 +9899,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9859,7 +9912,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9902,7 +9955,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9914,7 +9967,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9927,7 +9980,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -10014,7 +10067,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10026,7 +10079,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10039,7 +10092,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10096,7 +10149,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10108,7 +10161,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10121,7 +10174,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10213,7 +10266,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10225,7 +10278,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10238,7 +10291,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10273,7 +10326,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10285,7 +10338,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10298,7 +10351,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10327,7 +10380,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10339,7 +10392,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10352,7 +10405,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10393,7 +10446,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10405,7 +10458,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10418,7 +10471,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10497,7 +10550,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10509,7 +10562,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10522,7 +10575,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10563,7 +10616,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10575,7 +10628,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10588,7 +10641,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10622,7 +10675,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10634,7 +10687,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10647,7 +10700,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10727,7 +10780,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10739,7 +10792,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10752,7 +10805,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10799,7 +10852,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10811,7 +10864,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10824,7 +10877,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10845,7 +10898,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10857,7 +10910,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10870,7 +10923,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10916,7 +10969,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10928,7 +10981,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10941,7 +10994,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -11049,7 +11102,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11061,7 +11114,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11074,7 +11127,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -11129,7 +11182,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11141,7 +11194,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11154,7 +11207,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11180,7 +11233,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11192,7 +11245,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11205,7 +11258,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11228,7 +11281,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11240,7 +11293,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11253,7 +11306,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11311,7 +11364,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11323,7 +11376,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11336,7 +11389,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11420,7 +11473,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11432,7 +11485,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11445,7 +11498,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11472,7 +11525,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11484,7 +11537,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11497,7 +11550,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11526,7 +11579,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11538,7 +11591,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11551,7 +11604,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11595,7 +11648,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11607,7 +11660,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11620,7 +11673,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11688,7 +11741,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11700,7 +11753,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11713,7 +11766,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11856,7 +11909,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11868,7 +11921,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11881,7 +11934,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *IdleSource) GetName() string {
@@ -11931,7 +11984,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11943,7 +11996,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11956,7 +12009,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12004,7 +12057,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12016,7 +12069,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12029,7 +12082,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12104,7 +12157,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12116,7 +12169,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12129,7 +12182,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12198,7 +12251,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12210,7 +12263,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12223,7 +12276,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12248,7 +12301,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12260,7 +12313,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12273,7 +12326,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 type OwnerReply struct {
@@ -12287,7 +12340,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12299,7 +12352,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12312,7 +12365,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12344,7 +12397,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12356,7 +12409,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12369,7 +12422,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type MineReply struct {
@@ -12383,7 +12436,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12395,7 +12448,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12408,7 +12461,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12445,7 +12498,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12457,7 +12510,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12470,7 +12523,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12509,7 +12562,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12521,7 +12574,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12534,7 +12587,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 type GreetRequest struct {
@@ -12545,7 +12598,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12557,7 +12610,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12570,7 +12623,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type GreetReply struct {
@@ -12583,7 +12636,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12595,7 +12648,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12608,7 +12661,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12639,7 +12692,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12651,7 +12704,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12664,7 +12717,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12719,7 +12772,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12731,7 +12784,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12744,7 +12797,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12819,7 +12872,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12831,7 +12884,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12844,7 +12897,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12863,7 +12916,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12875,7 +12928,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12888,7 +12941,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12906,7 +12959,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12918,7 +12971,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12931,7 +12984,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 type LeaveReply struct {
@@ -12942,7 +12995,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12954,7 +13007,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12967,7 +13020,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 type RevokedRequest struct {
@@ -12979,7 +13032,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12991,7 +13044,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13004,7 +13057,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13023,7 +13076,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13035,7 +13088,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13048,7 +13101,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13069,7 +13122,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13081,7 +13134,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13094,7 +13147,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13129,7 +13182,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13141,7 +13194,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13154,7 +13207,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13194,7 +13247,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13206,7 +13259,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13219,7 +13272,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13287,7 +13340,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13299,7 +13352,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13312,7 +13365,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13331,7 +13384,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13343,7 +13396,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13356,7 +13409,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13374,7 +13427,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13386,7 +13439,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13399,7 +13452,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 type MembersReply struct {
@@ -13412,7 +13465,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13424,7 +13477,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13437,7 +13490,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13470,7 +13523,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13482,7 +13535,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13495,7 +13548,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13564,7 +13617,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13576,7 +13629,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13589,7 +13642,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13615,7 +13668,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13627,7 +13680,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13640,7 +13693,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13663,7 +13716,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13675,7 +13728,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13688,7 +13741,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30, 0}
+	return file_roost_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -13737,7 +13790,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13749,7 +13802,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13762,7 +13815,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37, 0}
+	return file_roost_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -13802,7 +13855,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13814,7 +13867,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13827,7 +13880,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37, 1}
+	return file_roost_proto_rawDescGZIP(), []int{38, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -13899,7 +13952,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13911,7 +13964,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[176]
+	mi := &file_roost_proto_msgTypes[177]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13924,7 +13977,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116, 0}
+	return file_roost_proto_rawDescGZIP(), []int{117, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14071,7 +14124,11 @@ const file_roost_proto_rawDesc = "" +
 	"\x06values\x18\x02 \x03(\tR\x06values\"J\n" +
 	"\rSubmitRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12'\n" +
-	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\"!\n" +
+	"\x04jobs\x18\x02 \x03(\v2\x13.roost.wire.JobSpecR\x04jobs\"4\n" +
+	"\n" +
+	"SubmitPart\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"!\n" +
 	"\vScriptChunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"!\n" +
 	"\vScriptReply\x12\x12\n" +
@@ -15209,9 +15266,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x0fCAUSE_PREEMPTED\x10\v\x12\x12\n" +
 	"\x0eCAUSE_CPU_TIME\x10\f\x12\x11\n" +
 	"\rCAUSE_VIRTUAL\x10\r\x12\x11\n" +
-	"\rCAUSE_REFUSED\x10\x0e2\xd5\b\n" +
+	"\rCAUSE_REFUSED\x10\x0e2\x97\t\n" +
 	"\x06Schedd\x12<\n" +
 	"\x06Submit\x12\x19.roost.wire.SubmitRequest\x1a\x17.roost.wire.SubmitReply\x12@\n" +
+	"\vSubmitParts\x12\x16.roost.wire.SubmitPart\x1a\x17.roost.wire.SubmitReply(\x01\x12@\n" +
 	"\n" +
 	"KeepScript\x12\x17.roost.wire.ScriptChunk\x1a\x17.roost.wire.ScriptReply(\x01\x12:\n" +
 	"\x05Query\x12\x18.roost.wire.QueryRequest\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
@@ -15295,7 +15353,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 177)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 178)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15324,261 +15382,262 @@ var file_roost_proto_goTypes = []any{
 	(*JobSpec)(nil),               // 24: roost.wire.JobSpec
 	(*Column)(nil),                // 25: roost.wire.Column
 	(*SubmitRequest)(nil),         // 26: roost.wire.SubmitRequest
-	(*ScriptChunk)(nil),           // 27: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 28: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 29: roost.wire.SubmitReply
-	(*Selection)(nil),             // 30: roost.wire.Selection
-	(*QueryRequest)(nil),          // 31: roost.wire.QueryRequest
-	(*Refused)(nil),               // 32: roost.wire.Refused
-	(*JobStatus)(nil),             // 33: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 34: roost.wire.Chunk
-	(*ActRequest)(nil),            // 35: roost.wire.ActRequest
-	(*Alteration)(nil),            // 36: roost.wire.Alteration
-	(*ActReply)(nil),              // 37: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 38: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 39: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 40: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 41: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 42: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 43: roost.wire.WhyReply
-	(*Explanation)(nil),           // 44: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 45: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 46: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 47: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 48: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 49: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 50: roost.wire.AdAck
-	(*WatchAds)(nil),              // 51: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 52: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 53: roost.wire.AdQuery
-	(*AdText)(nil),                // 54: roost.wire.AdText
-	(*CellRequest)(nil),           // 55: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 56: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 57: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 58: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 59: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 60: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 61: roost.wire.FromSchedd
-	(*Told)(nil),                  // 62: roost.wire.Told
-	(*ScheddHello)(nil),           // 63: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 64: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 65: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 66: roost.wire.Proposal
-	(*GrantResult)(nil),           // 67: roost.wire.GrantResult
-	(*Outcome)(nil),               // 68: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 69: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 70: roost.wire.Demand
-	(*Admit)(nil),                 // 71: roost.wire.Admit
-	(*Admitted)(nil),              // 72: roost.wire.Admitted
-	(*Policy)(nil),                // 73: roost.wire.Policy
-	(*Names)(nil),                 // 74: roost.wire.Names
-	(*JobQueue)(nil),              // 75: roost.wire.JobQueue
-	(*Roll)(nil),                  // 76: roost.wire.Roll
-	(*Extent)(nil),                // 77: roost.wire.Extent
-	(*Usage)(nil),                 // 78: roost.wire.Usage
-	(*ToSchedd)(nil),              // 79: roost.wire.ToSchedd
-	(*Room)(nil),                  // 80: roost.wire.Room
-	(*Kept)(nil),                  // 81: roost.wire.Kept
-	(*KeptNode)(nil),              // 82: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 83: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 84: roost.wire.Grant
-	(*Unplaced)(nil),              // 85: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 86: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 87: roost.wire.CellStatus
-	(*CellMember)(nil),            // 88: roost.wire.CellMember
-	(*CellChanged)(nil),           // 89: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 90: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 91: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 92: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 93: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 94: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 95: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 96: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 97: roost.wire.Activate
-	(*Launch)(nil),                // 98: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 99: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 100: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 101: roost.wire.Freeze
-	(*Signal)(nil),                // 102: roost.wire.Signal
-	(*Limit)(nil),                 // 103: roost.wire.Limit
-	(*Message)(nil),               // 104: roost.wire.Message
-	(*Program)(nil),               // 105: roost.wire.Program
-	(*Bounds)(nil),                // 106: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 107: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 108: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 109: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),            // 110: roost.wire.ImageRight
-	(*SignedImageRight)(nil),      // 111: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),      // 112: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 113: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 114: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 115: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 116: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 117: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 118: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 119: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 120: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 121: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 122: roost.wire.ClaimState
-	(*Placed)(nil),                // 123: roost.wire.Placed
-	(*ClaimReady)(nil),            // 124: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 125: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 126: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 127: roost.wire.InputReady
-	(*Started)(nil),               // 128: roost.wire.Started
-	(*Exited)(nil),                // 129: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 130: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 131: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 132: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 133: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 134: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 135: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 136: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 137: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 138: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 139: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 140: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 141: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 142: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 143: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 144: roost.wire.IdleSource
-	(*Pause)(nil),                 // 145: roost.wire.Pause
-	(*GuardReport)(nil),           // 146: roost.wire.GuardReport
-	(*Tenant)(nil),                // 147: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 148: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 149: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 150: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 151: roost.wire.MineRequest
-	(*MineReply)(nil),             // 152: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 153: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 154: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 155: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 156: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 157: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 158: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 159: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 160: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 161: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 162: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 163: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 164: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 165: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 166: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 167: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 168: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 169: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 170: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 171: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 172: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 173: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 174: roost.wire.RevokeReply
-	nil,                           // 175: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 176: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 177: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 178: roost.wire.Explanation.Condition
-	nil,                           // 179: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 180: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 181: roost.wire.Extent.WordsEntry
-	nil,                           // 182: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 183: roost.wire.Placed.Gpu
+	(*SubmitPart)(nil),            // 27: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 28: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 29: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 30: roost.wire.SubmitReply
+	(*Selection)(nil),             // 31: roost.wire.Selection
+	(*QueryRequest)(nil),          // 32: roost.wire.QueryRequest
+	(*Refused)(nil),               // 33: roost.wire.Refused
+	(*JobStatus)(nil),             // 34: roost.wire.JobStatus
+	(*Chunk)(nil),                 // 35: roost.wire.Chunk
+	(*ActRequest)(nil),            // 36: roost.wire.ActRequest
+	(*Alteration)(nil),            // 37: roost.wire.Alteration
+	(*ActReply)(nil),              // 38: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 39: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 40: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 41: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 42: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 43: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 44: roost.wire.WhyReply
+	(*Explanation)(nil),           // 45: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 46: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 47: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 48: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 49: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 50: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 51: roost.wire.AdAck
+	(*WatchAds)(nil),              // 52: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 53: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 54: roost.wire.AdQuery
+	(*AdText)(nil),                // 55: roost.wire.AdText
+	(*CellRequest)(nil),           // 56: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 57: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 58: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 59: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 60: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 61: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 62: roost.wire.FromSchedd
+	(*Told)(nil),                  // 63: roost.wire.Told
+	(*ScheddHello)(nil),           // 64: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 65: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 66: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 67: roost.wire.Proposal
+	(*GrantResult)(nil),           // 68: roost.wire.GrantResult
+	(*Outcome)(nil),               // 69: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 70: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 71: roost.wire.Demand
+	(*Admit)(nil),                 // 72: roost.wire.Admit
+	(*Admitted)(nil),              // 73: roost.wire.Admitted
+	(*Policy)(nil),                // 74: roost.wire.Policy
+	(*Names)(nil),                 // 75: roost.wire.Names
+	(*JobQueue)(nil),              // 76: roost.wire.JobQueue
+	(*Roll)(nil),                  // 77: roost.wire.Roll
+	(*Extent)(nil),                // 78: roost.wire.Extent
+	(*Usage)(nil),                 // 79: roost.wire.Usage
+	(*ToSchedd)(nil),              // 80: roost.wire.ToSchedd
+	(*Room)(nil),                  // 81: roost.wire.Room
+	(*Kept)(nil),                  // 82: roost.wire.Kept
+	(*KeptNode)(nil),              // 83: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 84: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 85: roost.wire.Grant
+	(*Unplaced)(nil),              // 86: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 87: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 88: roost.wire.CellStatus
+	(*CellMember)(nil),            // 89: roost.wire.CellMember
+	(*CellChanged)(nil),           // 90: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 91: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 92: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 93: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 94: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 95: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 96: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 97: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 98: roost.wire.Activate
+	(*Launch)(nil),                // 99: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 100: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 101: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 102: roost.wire.Freeze
+	(*Signal)(nil),                // 103: roost.wire.Signal
+	(*Limit)(nil),                 // 104: roost.wire.Limit
+	(*Message)(nil),               // 105: roost.wire.Message
+	(*Program)(nil),               // 106: roost.wire.Program
+	(*Bounds)(nil),                // 107: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 108: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 109: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 110: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),            // 111: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 112: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 113: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 114: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 115: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 116: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 117: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 118: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 119: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 120: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 121: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 122: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 123: roost.wire.ClaimState
+	(*Placed)(nil),                // 124: roost.wire.Placed
+	(*ClaimReady)(nil),            // 125: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 126: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 127: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 128: roost.wire.InputReady
+	(*Started)(nil),               // 129: roost.wire.Started
+	(*Exited)(nil),                // 130: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 131: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 132: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 133: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 134: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 135: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 136: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 137: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 138: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 139: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 140: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 141: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 142: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 143: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 144: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 145: roost.wire.IdleSource
+	(*Pause)(nil),                 // 146: roost.wire.Pause
+	(*GuardReport)(nil),           // 147: roost.wire.GuardReport
+	(*Tenant)(nil),                // 148: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 149: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 150: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 151: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 152: roost.wire.MineRequest
+	(*MineReply)(nil),             // 153: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 154: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 155: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 156: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 157: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 158: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 159: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 160: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 161: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 162: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 163: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 164: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 165: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 166: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 167: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 168: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 169: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 170: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 171: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 172: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 173: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 174: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 175: roost.wire.RevokeReply
+	nil,                           // 176: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 177: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 178: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 179: roost.wire.Explanation.Condition
+	nil,                           // 180: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 181: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 182: roost.wire.Extent.WordsEntry
+	nil,                           // 183: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 184: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	10,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	15,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	31,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	31,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	33,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	32,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	32,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	34,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
 	23,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
 	22,  // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
 	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	30,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	175, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	31,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	176, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	123, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	32,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	34,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	124, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	33,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	35,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
 	7,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	123, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	124, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
 	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	30,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	36,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	31,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	37,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
 	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	176, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	30,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	33,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	33,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	33,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	44,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	177, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	178, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	177, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	31,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	34,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	34,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	34,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	45,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	178, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	179, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
 	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	179, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	180, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	63,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	65,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	67,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	78,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	69,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	70,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	71,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	68,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	62,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	64,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	180, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	181, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	64,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	66,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	68,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	79,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	70,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	71,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	72,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	69,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	63,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	65,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
 	7,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
 	3,   // 46: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	66,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	67,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
 	4,   // 48: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
 	7,   // 49: roost.wire.Demand.held:type_name -> roost.wire.Resources
 	7,   // 50: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	70,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	75,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	74,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	74,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	74,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	75,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	77,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	77,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	77,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	77,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	76,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	76,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	76,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	181, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	182, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	71,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	76,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	75,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	75,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	75,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	76,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	78,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	78,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	78,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	78,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	77,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	77,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	77,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	182, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	183, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
 	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	84,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	85,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	83,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	72,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	73,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	81,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	80,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	82,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	85,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	86,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	84,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	73,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	74,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	82,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	81,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	83,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
 	7,   // 75: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	44,  // 76: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	88,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	93,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	95,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	96,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	97,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	113, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	114, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	115, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	116, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	98,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	99,  // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	100, // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	101, // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	102, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	104, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	103, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	45,  // 76: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	89,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	94,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	96,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	97,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	98,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	114, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	115, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	116, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	117, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	99,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	100, // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	101, // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	102, // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	103, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	105, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	104, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
 	7,   // 93: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
 	8,   // 94: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	105, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
+	106, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
 	8,   // 96: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 97: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 98: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
@@ -15586,9 +15645,9 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 100: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 101: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 102: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	107, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	108, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
-	106, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	108, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	109, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
+	107, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
 	5,   // 106: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
 	5,   // 107: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
 	8,   // 108: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
@@ -15596,176 +15655,178 @@ var file_roost_proto_depIdxs = []int32{
 	8,   // 110: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
 	0,   // 111: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
 	8,   // 112: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	121, // 113: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	126, // 114: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	128, // 115: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	129, // 116: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	135, // 117: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	136, // 118: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	127, // 119: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	130, // 120: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	131, // 121: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	124, // 122: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	125, // 123: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	118, // 124: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	122, // 113: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	127, // 114: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	129, // 115: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	130, // 116: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	136, // 117: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	137, // 118: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	128, // 119: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	131, // 120: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	132, // 121: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	125, // 122: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	126, // 123: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	119, // 124: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
 	8,   // 125: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 126: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	122, // 127: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	123, // 127: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
 	7,   // 128: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
 	8,   // 129: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	129, // 130: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	123, // 131: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	183, // 132: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	123, // 133: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	130, // 130: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	124, // 131: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	184, // 132: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	124, // 133: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
 	8,   // 134: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	123, // 135: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	124, // 135: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
 	8,   // 136: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 137: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 138: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
 	9,   // 139: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	137, // 140: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	130, // 141: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	138, // 140: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	131, // 141: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
 	8,   // 142: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	108, // 143: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	132, // 144: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	109, // 143: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	133, // 144: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
 	8,   // 145: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
 	10,  // 146: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
 	8,   // 147: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 148: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	137, // 149: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	139, // 150: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	138, // 149: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	140, // 150: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
 	8,   // 151: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
 	8,   // 152: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	144, // 153: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	145, // 154: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	145, // 153: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	146, // 154: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
 	6,   // 155: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	147, // 156: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	145, // 157: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	143, // 158: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	146, // 159: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	167, // 160: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	167, // 161: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	167, // 162: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	172, // 163: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	148, // 156: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	146, // 157: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	144, // 158: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	147, // 159: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	168, // 160: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	168, // 161: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	168, // 162: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	173, // 163: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
 	2,   // 164: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
 	26,  // 165: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 166: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	31,  // 167: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	35,  // 168: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	38,  // 169: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	40,  // 170: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	42,  // 171: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	45,  // 172: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	53,  // 173: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	47,  // 174: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	133, // 175: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	55,  // 176: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	56,  // 177: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 178: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 179: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 180: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 181: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 182: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 183: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	42,  // 184: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	45,  // 185: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	49,  // 186: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	51,  // 187: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	53,  // 188: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	61,  // 189: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	59,  // 190: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	55,  // 191: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	56,  // 192: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	90,  // 193: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	91,  // 194: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	86,  // 195: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	88,  // 196: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	88,  // 197: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	94,  // 198: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	138, // 199: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	141, // 200: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	142, // 201: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	109, // 202: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	138, // 203: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	133, // 204: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	120, // 205: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	138, // 206: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	109, // 207: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	109, // 208: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	146, // 209: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	148, // 210: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	149, // 211: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	151, // 212: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	153, // 213: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	155, // 214: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	157, // 215: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	159, // 216: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	161, // 217: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	163, // 218: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	165, // 219: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	168, // 220: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	170, // 221: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	173, // 222: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	29,  // 223: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	28,  // 224: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	33,  // 225: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	37,  // 226: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	39,  // 227: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	41,  // 228: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	43,  // 229: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	46,  // 230: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	54,  // 231: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	48,  // 232: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	134, // 233: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	58,  // 234: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	57,  // 235: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 236: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 237: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 238: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 239: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 240: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	33,  // 241: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	43,  // 242: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	46,  // 243: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	50,  // 244: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	52,  // 245: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	54,  // 246: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	79,  // 247: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	60,  // 248: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	58,  // 249: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	57,  // 250: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	90,  // 251: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	92,  // 252: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	87,  // 253: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	89,  // 254: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	89,  // 255: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	117, // 256: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	140, // 257: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	138, // 258: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	41,  // 259: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	138, // 260: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	140, // 261: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	134, // 262: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	119, // 263: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	140, // 264: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	138, // 265: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	112, // 266: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	143, // 267: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	150, // 268: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	150, // 269: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	152, // 270: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	154, // 271: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	156, // 272: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	158, // 273: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	160, // 274: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	162, // 275: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	164, // 276: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	166, // 277: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	169, // 278: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	171, // 279: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	174, // 280: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	223, // [223:281] is the sub-list for method output_type
-	165, // [165:223] is the sub-list for method input_type
+	27,  // 166: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	28,  // 167: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	32,  // 168: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	36,  // 169: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	39,  // 170: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	41,  // 171: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	43,  // 172: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	46,  // 173: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	54,  // 174: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	48,  // 175: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	134, // 176: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	56,  // 177: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	57,  // 178: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	20,  // 179: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 180: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 181: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 182: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 183: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	19,  // 184: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	43,  // 185: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	46,  // 186: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	50,  // 187: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	52,  // 188: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	54,  // 189: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	62,  // 190: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	60,  // 191: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	56,  // 192: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	57,  // 193: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	91,  // 194: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	92,  // 195: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	87,  // 196: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	89,  // 197: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	89,  // 198: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	95,  // 199: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	139, // 200: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	142, // 201: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	143, // 202: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	110, // 203: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	139, // 204: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	134, // 205: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	121, // 206: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	139, // 207: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	110, // 208: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	110, // 209: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	147, // 210: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	149, // 211: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	150, // 212: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	152, // 213: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	154, // 214: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	156, // 215: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	158, // 216: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	160, // 217: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	162, // 218: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	164, // 219: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	166, // 220: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	169, // 221: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	171, // 222: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	174, // 223: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	30,  // 224: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	30,  // 225: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	29,  // 226: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	34,  // 227: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	38,  // 228: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	40,  // 229: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	42,  // 230: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	44,  // 231: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	47,  // 232: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	55,  // 233: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	49,  // 234: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	135, // 235: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	59,  // 236: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	58,  // 237: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	21,  // 238: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 239: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 240: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 241: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 242: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	34,  // 243: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	44,  // 244: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	47,  // 245: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	51,  // 246: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	53,  // 247: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	55,  // 248: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	80,  // 249: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	61,  // 250: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	59,  // 251: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	58,  // 252: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	91,  // 253: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	93,  // 254: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	88,  // 255: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	90,  // 256: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	90,  // 257: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	118, // 258: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	141, // 259: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	139, // 260: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	42,  // 261: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	139, // 262: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	141, // 263: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	135, // 264: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	120, // 265: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	141, // 266: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	139, // 267: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	113, // 268: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	144, // 269: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	151, // 270: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	151, // 271: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	153, // 272: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	155, // 273: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	157, // 274: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	159, // 275: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	161, // 276: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	163, // 277: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	165, // 278: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	167, // 279: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	170, // 280: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	172, // 281: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	175, // 282: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	224, // [224:283] is the sub-list for method output_type
+	165, // [165:224] is the sub-list for method input_type
 	165, // [165:165] is the sub-list for extension type_name
 	165, // [165:165] is the sub-list for extension extendee
 	0,   // [0:165] is the sub-list for field type_name
@@ -15781,7 +15842,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[54].OneofWrappers = []any{
+	file_roost_proto_msgTypes[55].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -15792,10 +15853,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[58].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[68].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[70].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[72].OneofWrappers = []any{
+	file_roost_proto_msgTypes[59].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[69].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[71].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[73].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -15804,7 +15865,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[87].OneofWrappers = []any{
+	file_roost_proto_msgTypes[88].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -15820,7 +15881,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[110].OneofWrappers = []any{
+	file_roost_proto_msgTypes[111].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15840,7 +15901,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   177,
+			NumMessages:   178,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -22,6 +22,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Schedd_Submit_FullMethodName         = "/roost.wire.Schedd/Submit"
+	Schedd_SubmitParts_FullMethodName    = "/roost.wire.Schedd/SubmitParts"
 	Schedd_KeepScript_FullMethodName     = "/roost.wire.Schedd/KeepScript"
 	Schedd_Query_FullMethodName          = "/roost.wire.Schedd/Query"
 	Schedd_Act_FullMethodName            = "/roost.wire.Schedd/Act"
@@ -46,6 +47,7 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ScheddClient interface {
 	Submit(ctx context.Context, in *SubmitRequest, opts ...grpc.CallOption) (*SubmitReply, error)
+	SubmitParts(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SubmitPart, SubmitReply], error)
 	KeepScript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScriptChunk, ScriptReply], error)
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error)
 	Act(ctx context.Context, in *ActRequest, opts ...grpc.CallOption) (*ActReply, error)
@@ -83,9 +85,22 @@ func (c *scheddClient) Submit(ctx context.Context, in *SubmitRequest, opts ...gr
 	return out, nil
 }
 
+func (c *scheddClient) SubmitParts(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SubmitPart, SubmitReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[0], Schedd_SubmitParts_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[SubmitPart, SubmitReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_SubmitPartsClient = grpc.ClientStreamingClient[SubmitPart, SubmitReply]
+
 func (c *scheddClient) KeepScript(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[ScriptChunk, ScriptReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[0], Schedd_KeepScript_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[1], Schedd_KeepScript_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +113,7 @@ type Schedd_KeepScriptClient = grpc.ClientStreamingClient[ScriptChunk, ScriptRep
 
 func (c *scheddClient) Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[1], Schedd_Query_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[2], Schedd_Query_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +142,7 @@ func (c *scheddClient) Act(ctx context.Context, in *ActRequest, opts ...grpc.Cal
 
 func (c *scheddClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[2], Schedd_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[3], Schedd_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +161,7 @@ type Schedd_WatchClient = grpc.ServerStreamingClient[WatchEvent]
 
 func (c *scheddClient) Logs(ctx context.Context, in *LogsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LogChunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[3], Schedd_Logs_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[4], Schedd_Logs_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +190,7 @@ func (c *scheddClient) Why(ctx context.Context, in *WhyRequest, opts ...grpc.Cal
 
 func (c *scheddClient) Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[4], Schedd_Events_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[5], Schedd_Events_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +209,7 @@ type Schedd_EventsClient = grpc.ServerStreamingClient[JobEvent]
 
 func (c *scheddClient) Ads(ctx context.Context, in *AdQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[AdText], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[5], Schedd_Ads_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[6], Schedd_Ads_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -223,7 +238,7 @@ func (c *scheddClient) Health(ctx context.Context, in *HealthRequest, opts ...gr
 
 func (c *scheddClient) Shell(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[ShellInput, ShellOutput], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[6], Schedd_Shell_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[7], Schedd_Shell_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +261,7 @@ func (c *scheddClient) Cell(ctx context.Context, in *CellRequest, opts ...grpc.C
 
 func (c *scheddClient) CheckpointCell(ctx context.Context, in *CheckpointCellRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPiece], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[7], Schedd_CheckpointCell_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[8], Schedd_CheckpointCell_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +280,7 @@ type Schedd_CheckpointCellClient = grpc.ServerStreamingClient[CheckpointPiece]
 
 func (c *scheddClient) QueryPool(ctx context.Context, in *PoolQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PoolRow], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[8], Schedd_QueryPool_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Schedd_ServiceDesc.Streams[9], Schedd_QueryPool_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -327,6 +342,7 @@ func (c *scheddClient) Logout(ctx context.Context, in *LogoutRequest, opts ...gr
 // for forward compatibility.
 type ScheddServer interface {
 	Submit(context.Context, *SubmitRequest) (*SubmitReply, error)
+	SubmitParts(grpc.ClientStreamingServer[SubmitPart, SubmitReply]) error
 	KeepScript(grpc.ClientStreamingServer[ScriptChunk, ScriptReply]) error
 	Query(*QueryRequest, grpc.ServerStreamingServer[JobStatus]) error
 	Act(context.Context, *ActRequest) (*ActReply, error)
@@ -356,6 +372,9 @@ type UnimplementedScheddServer struct{}
 
 func (UnimplementedScheddServer) Submit(context.Context, *SubmitRequest) (*SubmitReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Submit not implemented")
+}
+func (UnimplementedScheddServer) SubmitParts(grpc.ClientStreamingServer[SubmitPart, SubmitReply]) error {
+	return status.Error(codes.Unimplemented, "method SubmitParts not implemented")
 }
 func (UnimplementedScheddServer) KeepScript(grpc.ClientStreamingServer[ScriptChunk, ScriptReply]) error {
 	return status.Error(codes.Unimplemented, "method KeepScript not implemented")
@@ -446,6 +465,13 @@ func _Schedd_Submit_Handler(srv interface{}, ctx context.Context, dec func(inter
 	}
 	return interceptor(ctx, in, info, handler)
 }
+
+func _Schedd_SubmitParts_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ScheddServer).SubmitParts(&grpc.GenericServerStream[SubmitPart, SubmitReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Schedd_SubmitPartsServer = grpc.ClientStreamingServer[SubmitPart, SubmitReply]
 
 func _Schedd_KeepScript_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ScheddServer).KeepScript(&grpc.GenericServerStream[ScriptChunk, ScriptReply]{ServerStream: stream})
@@ -727,6 +753,11 @@ var Schedd_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "SubmitParts",
+			Handler:       _Schedd_SubmitParts_Handler,
+			ClientStreams: true,
+		},
 		{
 			StreamName:    "KeepScript",
 			Handler:       _Schedd_KeepScript_Handler,
