@@ -122,7 +122,7 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	c.replaced(r)
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
-		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
+		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Host: m.Host, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
 		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
 	}
 	claimBy := claimBy(now, m, r.Class.Limits)

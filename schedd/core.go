@@ -122,13 +122,16 @@ func (c *Core) tell(m Moment, news any) {
 	c.s.take(news, m.Now)
 }
 
-// Greeting is the first message of a session.
-func (c *Core) Greeting() *wire.SessionHello {
-	return c.s.greeting()
+// Greeting is the first message of a session with a machine.
+func (c *Core) Greeting(machine string) *wire.SessionHello {
+	return c.s.greeting(machine)
 }
 
-// Opened takes in that a node has answered the greeting.
+// Opened takes in that somebody has answered the greeting; nil: it is another than the node that was wanted, and there is no session.
 func (c *Core) Opened(m Moment, node string, welcome *wire.SessionWelcome) *Session {
+	if welcomed(node, welcome) != nil {
+		return nil
+	}
 	v := &Session{&session{out: newOutbox[*wire.ToStartd]()}, node}
 	c.tell(m, sessionUp{node, v.of, welcome})
 	return v

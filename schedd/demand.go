@@ -216,7 +216,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.negotiator.dirty[queue.RequestID(g.GetRequest())] = true
 		s.dispatch.Granted(s.at.boot, dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
-			Address: g.GetAddress(), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
+			Address: located(g.GetNode(), g.GetHost(), g.GetAddress()), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:

@@ -148,7 +148,7 @@ func (n *neighbours) reach(ctx context.Context, name string) (*grpc.ClientConn, 
 		n.mu.Unlock()
 		return nil, errors.New("has no address at which it can be asked (listen in its node file)")
 	}
-	if err := n.dial(d); err != nil {
+	if err := n.dial(name, d); err != nil {
 		n.mu.Unlock()
 		return nil, err
 	}
@@ -172,9 +172,9 @@ func (n *neighbours) reach(ctx context.Context, name string) (*grpc.ClientConn, 
 	}
 }
 
-func (n *neighbours) dial(d *neighbour) (err error) {
+func (n *neighbours) dial(name string, d *neighbour) (err error) {
 	if d.conn == nil {
-		d.conn, err = rpc.Dial(d.address, n.identity, auth.Schedd)
+		d.conn, err = rpc.DialNode(d.address, n.identity, auth.Schedd, name)
 	}
 	return err
 }
@@ -199,7 +199,7 @@ func (n *neighbours) mute(name string, conn *grpc.ClientConn) {
 	}
 	d.silent = true
 	d.hangUp()
-	if n.dial(d) == nil {
+	if n.dial(name, d) == nil {
 		d.conn.Connect()
 	}
 }

@@ -2,12 +2,15 @@ package schedd
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
@@ -57,7 +60,8 @@ type session struct {
 func (s *Schedd) connect(ctx context.Context, name, address string) *peerNode {
 	ctx, stop := context.WithCancel(ctx)
 	p := &peerNode{name: name, address: address, stop: stop, done: make(chan struct{})}
-	conn, err := rpc.Dial(address, s.identity, auth.Startd)
+	host, at := location(name, address)
+	conn, err := rpc.DialNode(at, s.identity, auth.Startd, host)
 	if err != nil {
 		s.log.Error("cannot reach node", "node", name, "error", err)
 		stop()
@@ -75,14 +79,18 @@ func (s *Schedd) connect(ctx context.Context, name, address string) *peerNode {
 
 // keepSession holds one session after the other.
 func (s *Schedd) keepSession(ctx context.Context, p *peerNode) {
-	wait := firstRetry
+	wait, told := firstRetry, ""
 	for ctx.Err() == nil {
 		began := time.Now()
-		err := s.holdSession(ctx, p)
+		err := rpc.FromStatus(s.holdSession(ctx, p))
 		if ctx.Err() != nil {
 			return
 		}
-		s.log.Debug("session ended", "node", p.name, "error", rpc.FromStatus(err))
+		level := slog.LevelDebug
+		if errors.Is(err, roost.Unauthenticated) && err.Error() != told {
+			level, told = slog.LevelWarn, err.Error()
+		}
+		s.log.Log(ctx, level, "session ended", "node", p.name, "error", err)
 		if time.Since(began) > lastRetry {
 			wait = firstRetry
 		}
@@ -102,7 +110,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	if err != nil {
 		return err
 	}
-	hello := s.greeting()
+	hello := s.greeting(p.name)
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
@@ -111,8 +119,8 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 		return err
 	}
 	welcome := first.GetWelcome()
-	if welcome == nil {
-		return fmt.Errorf("node %s: the first message is no welcome", p.name)
+	if err := welcomed(p.name, welcome); err != nil {
+		return err
 	}
 	now := &session{out: newOutbox[*wire.ToStartd]()}
 	s.post(ctx, sessionUp{p.name, now, welcome})
@@ -130,8 +138,12 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 }
 
 // greeting is the first message of a session.
-func (s *Schedd) greeting() *wire.SessionHello {
-	return &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation()}
+func (s *Schedd) greeting(machine string) *wire.SessionHello {
+	h := &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine}
+	if plant.Is(plant.AnyNode) {
+		h.Node = ""
+	}
+	return h
 }
 
 func (s *Schedd) readSession(ctx context.Context, name string, now *session, stream wire.Startd_SessionClient) error {

@@ -42,6 +42,9 @@ func (m *machine) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.Fr
 	if err := speaksFor(stream.Context(), hello.GetSchedd()); err != nil {
 		return err
 	}
+	if wanted := hello.GetNode(); wanted != "" && wanted != m.own.Name {
+		return fmt.Errorf("session: %w: %s is wanted, and this is %s", roost.Unauthenticated, wanted, m.own.Name)
+	}
 	s := newSession(hello.GetSchedd())
 	refused := make(chan error, 1)
 	m.post(opened{s, hello, refused})

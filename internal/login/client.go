@@ -192,7 +192,7 @@ func (g *Greeting) Entry(ctx context.Context, node, address, user string, certif
 
 // client is the user's side of TLS; check is given what the other side has shown: its own certificate, and the one that has signed it.
 func client(pair tls.Certificate, check func(leaf, ca *x509.Certificate) error) *rpc.Identity {
-	return &rpc.Identity{TLS: func() *tls.Config {
+	return &rpc.Identity{Pinned: true, TLS: func() *tls.Config {
 		config := &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: ServerName,
 			InsecureSkipVerify: true, // names of hosts say nothing here: VerifyConnection checks what does

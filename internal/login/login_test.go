@@ -176,7 +176,7 @@ func startClerk(t *testing.T, pool string, k *Keeper) (addr string, c *clerk) {
 }
 
 func dial(t *testing.T, addr string, id *rpc.Identity) wire.ScheddClient {
-	conn, err := rpc.Dial(addr, id, auth.Schedd)
+	conn, err := rpc.DialNode(addr, id, auth.Schedd, "n2")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,13 +33,22 @@ func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *Serve
 	}, more...)...)}
 }
 
-// Dial makes a connection to a daemon of that role. It does not wait for the daemon to be there: calls do, if they are asked to.
+// Dial makes a connection to a daemon of that role, for which its role is enough (see Pairs). It does not wait for the daemon to be there: calls do, if they
+// are asked to.
 func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
+	return DialNode(addr, id, role, "")
+}
+
+// DialNode is Dial to the daemon of that node: over the network its certificate has to have the node's name.
+func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.ClientConn, error) {
 	network, target, err := SplitAddress(addr)
+	if err == nil {
+		err = dialable(network, addr, id, role, node)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return DialOver(target, id, role, func(ctx context.Context, target string) (net.Conn, error) {
+	return dial(target, transport{id: id, want: role, node: node, refused: new(told)}, func(ctx context.Context, target string) (net.Conn, error) {
 		if network == "unix" {
 			return dialUnix(ctx, target)
 		}
@@ -50,8 +59,12 @@ func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 
 // DialOver is Dial over connections that open makes: from another network namespace, or as another user.
 func DialOver(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+	return dial(target, transport{id: id, want: role, refused: new(told)}, open)
+}
+
+func dial(target string, to transport, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+target,
-		grpc.WithTransportCredentials(transport{id: id, want: role}),
+		grpc.WithTransportCredentials(to),
 		grpc.WithContextDialer(open),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -32,6 +32,9 @@ type Identity struct {
 	// there is; a peer without one may be an auth.Stranger.
 	Guest func(tls.ConnectionState) (auth.Peer, bool)
 
+	// Pinned says that TLS looks at who the other end is by itself: the authority that it believes signs for nobody else.
+	Pinned bool
+
 	live    live
 	passers passers
 }
@@ -40,9 +43,10 @@ type Identity struct {
 type transport struct {
 	id   *Identity
 	want auth.Role // dialling: the role that the other end must have; "" for any
+	node string    // dialling: whose certificate it must have; "" for anybody's who has the role
 
-	refused *told // serving, and the gate, too
-	gate    *gate
+	refused *told
+	gate    *gate // serving
 }
 
 func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -94,7 +98,7 @@ func (t transport) receive(raw net.Conn) (net.Conn, auth.Peer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	server := t
-	server.want = ""
+	server.want, server.node = "", ""
 	return server.finish(ctx, tls.Server(raw, t.id.TLS()))
 }
 
@@ -123,11 +127,23 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.P
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, auth.Role(unit))
 	}
-	if t.want != "" && !p.Plays(t.want) {
+	if err := t.meant(p); err != nil {
 		conn.Close()
-		return nil, p, fmt.Errorf("%s: %w: %s is not a %s", conn.RemoteAddr(), roost.Unauthenticated, p.Name, t.want)
+		t.refused.tell("called another than was wanted", p.Name, "address", conn.RemoteAddr().String(), "why", err)
+		return nil, p, fmt.Errorf("%s: %w", conn.RemoteAddr(), err)
 	}
 	return t.id.watch(conn, chain[0]), p, nil
+}
+
+// meant says why the other end, whose certificate is of the pool, is not who was wanted.
+func (t transport) meant(p auth.Peer) error {
+	switch {
+	case t.want != "" && !p.Plays(t.want):
+		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.want)
+	case t.node != "" && p.Name != t.node:
+		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated, p.Name, t.node)
+	}
+	return nil
 }
 
 func (t transport) Info() credentials.ProtocolInfo {

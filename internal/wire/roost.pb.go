@@ -6634,6 +6634,7 @@ type Grant struct {
 	Gang          uint64                 `protobuf:"varint,20,opt,name=gang,proto3" json:"gang,omitempty"`                         // not 0: worth something only with all grants of the same number
 	GangSize      uint32                 `protobuf:"varint,21,opt,name=gang_size,json=gangSize,proto3" json:"gang_size,omitempty"` // how many these are
 	ClaimBy       int64                  `protobuf:"varint,22,opt,name=claim_by,json=claimBy,proto3" json:"claim_by,omitempty"`    // not 0: it takes licences, and has to be a claim before the machine's CLOCK_BOOTTIME shows more, in nanoseconds
+	Host          string                 `protobuf:"bytes,23,opt,name=host,proto3" json:"host,omitempty"`                          // the node that the machine is of, by whose certificate its ad came; empty: an old negotiator, and the node is called like the machine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6778,6 +6779,13 @@ func (x *Grant) GetClaimBy() int64 {
 		return x.ClaimBy
 	}
 	return 0
+}
+
+func (x *Grant) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
 }
 
 type Unplaced struct {
@@ -7755,6 +7763,7 @@ type SessionHello struct {
 	Started       int64                  `protobuf:"varint,3,opt,name=started,proto3" json:"started,omitempty"`         // unix nanoseconds of the schedd's start
 	Incarnation   uint64                 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"` // rises with each session of this schedd, on its disk
 	Parts         bool                   `protobuf:"varint,21,opt,name=parts,proto3" json:"parts,omitempty"`            // a welcome may come in several messages
+	Node          string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`                // the machine that is wanted: another one ends the session at once; empty: an old schedd, which wants whoever answers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7822,6 +7831,13 @@ func (x *SessionHello) GetParts() bool {
 		return x.Parts
 	}
 	return false
+}
+
+func (x *SessionHello) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 type ClaimRequest struct {
@@ -14636,7 +14652,7 @@ const file_roost_proto_rawDesc = "" +
 	"\vreservation\x18\x04 \x01(\tR\vreservation\";\n" +
 	"\x0fNegotiatorHello\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"\x9c\x03\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xb0\x03\n" +
 	"\x05Grant\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x12\n" +
@@ -14656,7 +14672,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x03why\x18\r \x01(\tR\x03why\x12\x12\n" +
 	"\x04gang\x18\x14 \x01(\x04R\x04gang\x12\x1b\n" +
 	"\tgang_size\x18\x15 \x01(\rR\bgangSize\x12\x19\n" +
-	"\bclaim_by\x18\x16 \x01(\x03R\aclaimBy\"y\n" +
+	"\bclaim_by\x18\x16 \x01(\x03R\aclaimBy\x12\x12\n" +
+	"\x04host\x18\x17 \x01(\tR\x04host\"y\n" +
 	"\bUnplaced\x12\x18\n" +
 	"\arequest\x18\x01 \x01(\x04R\arequest\x129\n" +
 	"\vexplanation\x18\x02 \x01(\v2\x17.roost.wire.ExplanationR\vexplanation\x12\x18\n" +
@@ -14734,13 +14751,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x06signal\x18\f \x01(\v2\x12.roost.wire.SignalH\x00R\x06signal\x12/\n" +
 	"\amessage\x18\r \x01(\v2\x13.roost.wire.MessageH\x00R\amessage\x12)\n" +
 	"\x05limit\x18\x0e \x01(\v2\x11.roost.wire.LimitH\x00R\x05limitB\x04\n" +
-	"\x02of\"\x92\x01\n" +
+	"\x02of\"\xa6\x01\n" +
 	"\fSessionHello\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x18\n" +
 	"\astarted\x18\x03 \x01(\x03R\astarted\x12 \n" +
 	"\vincarnation\x18\x04 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05parts\x18\x15 \x01(\bR\x05parts\"\xd0\x03\n" +
+	"\x05parts\x18\x15 \x01(\bR\x05parts\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\"\xd0\x03\n" +
 	"\fClaimRequest\x12\x14\n" +
 	"\x05grant\x18\x01 \x01(\x04R\x05grant\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1e\n" +

@@ -15,6 +15,7 @@ import (
 type Machine struct {
 	Name     string
 	Address  string
+	Host     string // the node that it is of
 	Started  int64  // unix nanoseconds of its daemon's start
 	Sequence uint64 // of the ad
 	Ad       *classad.Ad
@@ -50,7 +51,10 @@ type Machine struct {
 // NewMachine makes an ad ready, which is its own from now on: the list of claims goes out of it. What the ad has no good number for counts as nothing.
 func NewMachine(name string, started int64, sequence uint64, ad *classad.Ad) *Machine {
 	m := &Machine{Started: started, Sequence: sequence, Ad: ad}
-	m.Name, m.Address = strings.Clone(name), kept(ad, roost.AttrMyAddress)
+	m.Name, m.Address, m.Host = strings.Clone(name), kept(ad, roost.AttrMyAddress), kept(ad, roost.AttrMachine)
+	if m.Host == m.Name {
+		m.Host = m.Name // they share their bytes
+	}
 	m.Free = amounts(ad, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
 	m.Total = amounts(ad, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus)
 	m.Total = atLeast(m.Total, m.Free)

@@ -15,6 +15,10 @@ import (
 func (m *machineNode) accept(on *stream, hello any) {
 	h := hello.(*wire.SessionHello)
 	id := m.last + 1
+	if h.GetNode() != "" && h.GetNode() != m.name {
+		m.p.hang(on, 1)
+		return
+	}
 	if err := m.core.Connected(m.boot(), id, h.GetSchedd(), h.GetStarted(), h.GetIncarnation()); err != nil {
 		m.p.hang(on, 1)
 		return

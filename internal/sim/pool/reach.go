@@ -29,7 +29,7 @@ func (s *scheddNode) Disconnect(name string) {
 // session opens one with a startd.
 func (s *scheddNode) session(x *peer) {
 	x.on, x.session, x.began = nil, nil, s.p.k.Now()
-	x.on = s.p.open(s.node, x.to, ofSession, s.core.Greeting(), x)
+	x.on = s.p.open(s.node, x.to, ofSession, s.core.Greeting(x.to.name), x)
 }
 
 // reconnect opens anew what an alarm is about.
@@ -61,7 +61,11 @@ func (s *scheddNode) receive(on *stream, m any) {
 		case x.on != on:
 			return
 		case x.session == nil:
-			x.session = s.core.Opened(s.moment(), x.to.name, m.GetWelcome())
+			if x.session = s.core.Opened(s.moment(), x.to.name, m.GetWelcome()); x.session == nil {
+				s.p.hang(on, 0)
+				s.broken(on)
+				return
+			}
 		default:
 			s.core.Heard(s.moment(), x.session, m)
 		}
