@@ -1,7 +1,11 @@
 package image
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -14,43 +18,84 @@ import (
 
 const (
 	magic     = "RoostCkp"
-	version   = 1
+	clear     = 1 // the version of images that are authenticated and not encrypted, as releases before wrote them; they are read
+	version   = 2
 	chunkSize = 1 << 20
 	tagSize   = sha256.Size
-	KeySize   = 32 // bytes of a job's key, at least
+	saltSize  = 32
+	KeySize   = 32 // bytes of an attempt's key, at least
 )
 
-func newMAC(key []byte) (hash.Hash, error) {
-	if len(key) < KeySize {
-		return nil, fmt.Errorf("checkpoint image: %w: a key of %d bytes, %d are needed", roost.Invalid, len(key), KeySize)
-	}
-	return hmac.New(sha256.New, key), nil
+// secrets are the keys of one image: no other image has the same, because its salt is random.
+type secrets struct {
+	mac    hash.Hash
+	stream cipher.Stream // nil: the image is not encrypted
 }
 
-// sealer cuts what is written into chunks and seals each with the tag of everything so far.
+// derive makes the keys of an image. Without a salt it is of version 1, and its MAC has the attempt's key itself.
+func derive(key, salt []byte) (s secrets, err error) {
+	if len(key) < KeySize {
+		return s, fmt.Errorf("checkpoint image: %w: a key of %d bytes, %d are needed", roost.Invalid, len(key), KeySize)
+	}
+	if salt == nil {
+		return secrets{mac: hmac.New(sha256.New, key)}, nil
+	}
+	root, err := hkdf.Extract(sha256.New, key, salt)
+	if err != nil {
+		return s, fmt.Errorf("checkpoint image: %w: %w", roost.Internal, err)
+	}
+	part := func(use string) []byte {
+		k, e := hkdf.Expand(sha256.New, root, "Roost checkpoint image 2, "+use, KeySize)
+		if e != nil {
+			err = fmt.Errorf("checkpoint image: %w: %w", roost.Internal, e)
+		}
+		return k
+	}
+	encryption, authentication := part("encryption"), part("authentication")
+	if err != nil {
+		return s, err
+	}
+	block, err := aes.NewCipher(encryption)
+	if err != nil {
+		return s, fmt.Errorf("checkpoint image: %w: %w", roost.Internal, err)
+	}
+	return secrets{hmac.New(sha256.New, authentication), cipher.NewCTR(block, make([]byte, aes.BlockSize))}, nil
+}
+
+// apply encrypts or decrypts the next bytes of an image in place.
+func (s *secrets) apply(data []byte) {
+	if s.stream != nil {
+		s.stream.XORKeyStream(data, data)
+	}
+}
+
+// sealer cuts what is written into chunks, encrypts each, and ends it with the tag of everything so far.
 type sealer struct {
 	to   io.Writer
-	mac  hash.Hash
+	keys secrets
 	buf  []byte // length, then what waits to fill a chunk
 	tag  []byte
 	sent int64
 }
 
 func newSealer(to io.Writer, key, header []byte) (*sealer, error) {
-	mac, err := newMAC(key)
+	salt := make([]byte, saltSize)
+	rand.Read(salt) // it never fails: crypto/rand ends the program instead
+	keys, err := derive(key, salt)
 	if err != nil {
 		return nil, err
 	}
-	s := &sealer{to: to, mac: mac, buf: make([]byte, 4, 4+chunkSize+tagSize)}
-	start := binary.LittleEndian.AppendUint16([]byte(magic), version)
+	s := &sealer{to: to, keys: keys, buf: make([]byte, 4, 4+chunkSize+tagSize)}
+	start := append(binary.LittleEndian.AppendUint16([]byte(magic), version), salt...)
 	start = binary.LittleEndian.AppendUint32(start, uint32(len(header)))
-	return s, s.seal(append(start, header...))
+	return s, s.seal(append(start, header...), len(start))
 }
 
-// seal sends bytes and the tag.
-func (s *sealer) seal(data []byte) error {
-	s.mac.Write(data)
-	s.tag = s.mac.Sum(s.tag[:0])
+// seal sends bytes, of which those from there on are encrypted, and the tag.
+func (s *sealer) seal(data []byte, from int) error {
+	s.keys.apply(data[from:])
+	s.keys.mac.Write(data)
+	s.tag = s.keys.mac.Sum(s.tag[:0])
 	n, err := s.to.Write(append(data, s.tag...))
 	s.sent += int64(n)
 	return err
@@ -72,7 +117,7 @@ func (s *sealer) Write(p []byte) (n int, err error) {
 
 func (s *sealer) flush() error {
 	binary.LittleEndian.PutUint32(s.buf, uint32(len(s.buf)-4))
-	err := s.seal(s.buf)
+	err := s.seal(s.buf, 4)
 	s.buf = s.buf[:4]
 	return err
 }
@@ -90,7 +135,7 @@ func (s *sealer) Close() error {
 // opener gives out chunks whose tag holds, and nothing else.
 type opener struct {
 	from   io.Reader
-	mac    hash.Hash
+	keys   secrets
 	header []byte
 	buf    []byte
 	rest   []byte
@@ -100,26 +145,40 @@ type opener struct {
 }
 
 func newOpener(from io.Reader, key []byte) (*opener, error) {
-	mac, err := newMAC(key)
-	if err != nil {
-		return nil, err
-	}
-	o := &opener{from: from, mac: mac, got: make([]byte, tagSize)}
-	start := make([]byte, len(magic)+6)
+	o := &opener{from: from, got: make([]byte, tagSize)}
+	start := make([]byte, len(magic)+2)
 	if err := o.fill(start); err != nil {
 		return nil, err
 	}
 	if string(start[:len(magic)]) != magic {
 		return nil, bad("it does not begin as one")
 	}
-	if v := binary.LittleEndian.Uint16(start[len(magic):]); v != version {
-		return nil, bad("it has version %d, this program reads %d", v, version)
+	var salt []byte
+	switch v := binary.LittleEndian.Uint16(start[len(magic):]); v {
+	case clear:
+	case version:
+		salt = make([]byte, saltSize)
+		if err := o.fill(salt); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, bad("it has version %d, this program reads %d and %d", v, clear, version)
 	}
-	size := binary.LittleEndian.Uint32(start[len(magic)+2:])
+	length := make([]byte, 4)
+	if err := o.fill(length); err != nil {
+		return nil, err
+	}
+	size := binary.LittleEndian.Uint32(length)
 	if size > MaxHeader {
 		return nil, bad("header of %d bytes, at most %d can be", size, MaxHeader)
 	}
-	mac.Write(start)
+	var err error
+	if o.keys, err = derive(key, salt); err != nil {
+		return nil, err
+	}
+	for _, part := range [][]byte{start, salt, length} {
+		o.keys.mac.Write(part)
+	}
 	o.header, err = o.authentic(int(size))
 	return o, err
 }
@@ -136,7 +195,7 @@ func (o *opener) fill(p []byte) error {
 	return nil
 }
 
-// authentic reads that many bytes and the tag behind them.
+// authentic reads that many bytes and the tag behind them, and decrypts them when that holds.
 func (o *opener) authentic(size int) ([]byte, error) {
 	if cap(o.buf) < size {
 		o.buf = make([]byte, size)
@@ -148,11 +207,12 @@ func (o *opener) authentic(size int) ([]byte, error) {
 	if err := o.fill(o.got); err != nil {
 		return nil, err
 	}
-	o.mac.Write(data)
-	o.tag = o.mac.Sum(o.tag[:0])
+	o.keys.mac.Write(data)
+	o.tag = o.keys.mac.Sum(o.tag[:0])
 	if !hmac.Equal(o.tag, o.got) {
 		return nil, bad("it was changed, or made with another key")
 	}
+	o.keys.apply(data)
 	return data, nil
 }
 
@@ -179,7 +239,7 @@ func (o *opener) next() (err error) {
 	if size > chunkSize {
 		return bad("a chunk of %d bytes", size)
 	}
-	o.mac.Write(length[:])
+	o.keys.mac.Write(length[:])
 	if o.rest, err = o.authentic(int(size)); err == nil && size == 0 {
 		o.end = true
 	}

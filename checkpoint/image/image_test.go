@@ -3,6 +3,7 @@ package image
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -112,7 +113,7 @@ func TestAnyChange(t *testing.T) {
 func TestSwapped(t *testing.T) {
 	one, _ := write(t, staging(t, sample()))
 	two, _ := write(t, staging(t, sample()))
-	header := len(magic) + 6 + headerSize(one) + tagSize
+	header := len(magic) + 2 + saltSize + 4 + headerSize(one) + tagSize
 	chunk := 4 + chunkSize + tagSize
 	mixed := append(bytes.Clone(one[:header+chunk]), two[header+chunk:]...)
 	if _, err := verify(bytes.NewReader(mixed), testKey(), testWant()); !errors.Is(err, roost.Invalid) {
@@ -125,7 +126,9 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-func headerSize(data []byte) int { return int(data[10]) | int(data[11])<<8 }
+func headerSize(data []byte) int {
+	return int(binary.LittleEndian.Uint32(data[len(magic)+2+saltSize:]))
+}
 
 func TestUnwanted(t *testing.T) {
 	data, sum := write(t, staging(t, map[string]string{"criu/core-1.img": "core"}))
