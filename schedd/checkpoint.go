@@ -67,12 +67,19 @@ func (s *Schedd) taken(p *peerNode, m *wire.CheckpointTaken, now time.Time) {
 	a := s.attempt(m.GetAttempt())
 	image := m.GetImage()
 	sequence := image.GetSequence()
+	if !s.dispatch.Has(p.name, a) && s.queue.Live(a) {
+		s.log.Warn("a node speaks of a checkpoint of a task that it does not have", "node", p.name, "attempt", a)
+		return
+	}
 	switch {
 	case !s.queue.Live(a):
 		s.unwanted(a, m)
 		s.kept(p.name, a, sequence, "the attempt is over")
 	case m.GetError() != "":
 		s.unkept(a, m, m.GetError(), now)
+	case roost.Attempt(image.GetAttempt()) != a.Attempt:
+		s.unkept(a, m, "the node says that it is of another attempt", now)
+		s.kept(p.name, a, sequence, "it is of another attempt")
 	case s.queue.Kept(a.Task, sequence): // said again, because the node did not hear that it is
 		s.kept(p.name, a, sequence, "")
 	case image.GetServer() != "":
@@ -324,13 +331,13 @@ func queueImage(m *wire.Image) queue.Image {
 }
 
 // wireImage is the way back.
-func wireImage(m *queue.Image) *wire.Image {
+func wireImage(m *queue.Image, key []byte) *wire.Image {
 	if m == nil {
 		return nil
 	}
 	return &wire.Image{
 		Sequence: m.Sequence, Attempt: uint32(m.Attempt), Time: m.Time, Size: m.Size, RawSize: m.Raw, Mac: m.MAC, Wall: m.Wall, UserCpu: m.User,
-		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: method(m.Self),
+		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: method(m.Self), Key: key,
 	}
 }
 

@@ -150,8 +150,11 @@ func TestCheckpointAndRestore(t *testing.T) {
 	next(t, p.startd.acked, "an acknowledgement")
 	b := next(t, p.startd.activated, "the next attempt")
 	second := b.GetProgram()
-	if !b.GetHoldForInput() || second.GetRestore().GetSequence() != 1 || second.GetCheckpoint().GetNext() != 2 || !bytes.Equal(second.GetCheckpoint().GetKey(), first.GetKey()) {
+	if !b.GetHoldForInput() || second.GetRestore().GetSequence() != 1 || second.GetCheckpoint().GetNext() != 2 {
 		t.Fatalf("the next attempt is told %v", b)
+	}
+	if !bytes.Equal(second.GetRestore().GetKey(), first.GetKey()) || bytes.Equal(second.GetCheckpoint().GetKey(), first.GetKey()) {
+		t.Fatalf("the next attempt has the key %x for the image, and seals its own with %x", second.GetRestore().GetKey(), second.GetCheckpoint().GetKey())
 	}
 	if string(second.GetRestore().GetMac()) != "mac" || p.spooled() != "1/0.1.1" {
 		t.Fatalf("it goes on from %v, and the spool has %q", second.GetRestore(), p.spooled())
@@ -228,12 +231,24 @@ func TestUnkeptComesWithEnd(t *testing.T) {
 	_, a := p.run("")
 	p.stop()
 	end := exit(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
-	end.Unkept = &wire.CheckpointTaken{Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 3, Size: int64(len(image))}}
+	end.Unkept = &wire.CheckpointTaken{Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 3, Attempt: 1, Size: int64(len(image))}}
 	p.startd.images <- image
 	p.startd.holds(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Exited: end})
 	p.start()
 	if b := next(t, p.startd.activated, "the next attempt"); b.GetProgram().GetRestore().GetSequence() != 3 {
 		t.Fatalf("it goes on from %v", b.GetProgram().GetRestore())
+	}
+}
+
+// A node's image bears the attempt that the node has: under another's name it would be taken for that one's.
+func TestImageOfAnother(t *testing.T) {
+	p := newPool(t)
+	_, a := p.run("")
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
+		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 1, Attempt: 2, Size: 5, Server: "elsewhere:1"},
+	}}})
+	if k := next(t, p.startd.kept, "a word on the image"); k.GetError() == "" {
+		t.Error("it is kept")
 	}
 }
 
@@ -296,7 +311,7 @@ func TestImagesGo(t *testing.T) {
 	}
 	p.gone("1/0.1.2 1/0.1.3")
 	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
-		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 4, Size: 5, Server: "elsewhere:1"},
+		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 4, Attempt: 1, Size: 5, Server: "elsewhere:1"},
 	}}})
 	next(t, p.startd.kept, "a word on the image that is elsewhere")
 	p.gone("1/0.1.3")

@@ -30,7 +30,7 @@ type Beyond interface {
 	PastKey(key string) []roost.JobID
 	// Bury puts jobs into the history, which Core.Buried is to be told of.
 	Bury(b *Burial)
-	// Secret makes the key of a job's images.
+	// Secret makes that of the keys of a job's images.
 	Secret() []byte
 }
 

@@ -73,7 +73,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	w := &wire.Program{
 		Executable: p.Executable, Arguments: words(p.Arguments), Environment: words(s.environment(p, a)), Script: []byte(p.Script), ScriptFollows: p.ScriptFile != "", Umask: p.Umask,
 		WalltimeNs: int64(p.Walltime), ExpectedNs: int64(p.Expected), Once: p.Once, Interactive: p.Interactive, NoticeNs: int64(p.Notice), JobName: p.Name, Uid: p.UID, Gid: p.GID, User: p.Owner, Scratch: pl.scratch,
-		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore), Bounds: wireBounds(p.Bounds),
+		Checkpoint: wirePolicy(p.Checkpoint, pl.scratch), Restore: wireImage(p.Restore, p.RestoreKey), Bounds: wireBounds(p.Bounds),
 		PbsId: p.PBS, Queue: p.Queue, Account: p.Account,
 		NodeFile: nodeFile(p.Hosts), GpuFile: s.gpuFile(p.Hosts),
 	}

@@ -155,11 +155,11 @@ func (s *Schedd) limits() queue.Limits {
 	}
 }
 
-// newSecret makes the key of a job's images.
+// newSecret makes that of the keys of a job's images.
 func newSecret() []byte {
-	key := make([]byte, 32)
-	rand.Read(key) // it never fails: crypto/rand ends the program instead
-	return key
+	secret := make([]byte, queue.SecretSize)
+	rand.Read(secret) // it never fails: crypto/rand ends the program instead
+	return secret
 }
 
 // lastPast finds the newest job of a user in the history.

@@ -54,7 +54,11 @@ func (h *hand) unpack(a *attempt) error {
 
 // readImage verifies the image that the attempt goes on from, and unpacks it to a directory of ours.
 func (h *hand) readImage(a *attempt, dir string) (image.Header, error) {
-	i, key := a.program.GetRestore(), a.program.GetCheckpoint().GetKey()
+	i := a.program.GetRestore()
+	key := i.GetKey()
+	if len(key) == 0 { // the schedd is of a release in which all attempts had the same
+		key = a.program.GetCheckpoint().GetKey()
+	}
 	at := h.imageKey(a, i)
 	defer h.m.images.Remove(at)
 	from, err := h.m.images.Open(at)

@@ -15,6 +15,12 @@ func (d *Dispatcher) Started(nodeName string, a roost.AttemptID) bool {
 	return true
 }
 
+// Has reports whether a node has an attempt, by what it was given.
+func (d *Dispatcher) Has(nodeName string, a roost.AttemptID) bool {
+	c := d.busy[a.Task]
+	return c != nil && c.Node == nodeName && c.Attempt == a
+}
+
 // Exited notes that an attempt's processes are gone and its output may be fetched. It reports whether this is news; an attempt that is not
 // the present one is acknowledged at once, so that the node can forget it.
 func (d *Dispatcher) Exited(now Instant, nodeName string, a roost.AttemptID) bool {

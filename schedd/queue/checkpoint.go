@@ -171,11 +171,13 @@ func (q *Queue) continued(j *job, a roost.AttemptID, p *Program) {
 	if r := j.book.written(a.Task.Index); r != nil {
 		s = r.saves
 	}
-	p.Checkpoint = j.plan.saving.policy(p.Walltime, j.sub.Secret, s)
+	p.Checkpoint = j.plan.saving.policy(p.Walltime, imageKey(j.sub.Secret, a.Task.Index, a.Attempt), s)
 	if s == nil {
 		return
 	}
-	p.Restore = q.origin(a)
+	if p.Restore = q.origin(a); p.Restore != nil {
+		p.RestoreKey = imageKey(j.sub.Secret, a.Task.Index, p.Restore.Attempt)
+	}
 	if s.from == 0 {
 		return
 	}

@@ -139,7 +139,7 @@ type Submission struct {
 	Columns []Column
 	Waits   []Wait // what it says of other jobs, as far as that was not met at submit
 	Unasked bool   // nobody could say whether quotas allow it
-	Secret  []byte // the key of the images of its tasks; it is shown to nobody
+	Secret  []byte // that the keys of the images of its tasks are derived from; it is shown to nobody
 }
 
 // Column holds one value for each task.

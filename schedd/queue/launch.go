@@ -44,6 +44,7 @@ type Program struct {
 	UID, GID    uint32
 	Checkpoint  *Policy  // nil: none are taken
 	Restore     *Image   // what the attempt goes on from
+	RestoreKey  []byte   // of that image, secret
 	Rank        int      // of its task in its gang
 	Peers       []string // the nodes of its gang by rank; none: it is of no gang
 	Hosts       []Host   // of its job's processes, in the order of the file of nodes; none: it has no such file

@@ -25,7 +25,7 @@ type Limits struct {
 	Domain    string                                       // the schedd's own FileSystemDomain
 	Key       func(key string) []roost.JobID               // the jobs that a key made and that are in the history
 	Past      func(seq uint64) (ok, succeeded, known bool) // how a job in the history ended
-	Secret    func() []byte                                // makes the key of a job's images, 32 random bytes; nil: no images are taken
+	Secret    func() []byte                                // makes that of the keys of a job's images, SecretSize random bytes; nil: no images are taken
 	LastSeq   uint64                                       // the highest number that the history knows
 
 	Impossible error // why no machine could ever run these jobs, nil if one might; a key that was taken before is answered all the same
