@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
@@ -146,6 +147,8 @@ func (h *hand) obey(order any) {
 		h.epilogued(o)
 	case said:
 		h.heard(o.event)
+	case overdue:
+		h.endOverdue(o.id)
 	}
 }
 
@@ -274,6 +277,9 @@ func (h *hand) stop(a *attempt, o vacate) {
 		stop.Signal = uint32(a.saving.policy.GetSignal())
 	}
 	h.starter.Vacate(stop)
+	if o.cause == wire.Cause_CAUSE_LEASE {
+		time.AfterFunc(endsWithin, func() { h.box.put(overdue{a.id}) })
+	}
 }
 
 // freeze suspends an attempt, or lets it go on. One that is on its way out is left alone, and one that is being saved goes on when it is.

@@ -56,6 +56,8 @@ type (
 	dismiss struct{}
 	leave   struct{}
 	said    struct{ event starter.Event }
+	// overdue says that the starter has had time enough to end an attempt whose lease is over.
+	overdue struct{ id roost.AttemptID }
 	// wentOn says that the owner of the machine lets the claim go on; shrink, that its task is to give back what memory it can do without.
 	wentOn struct{}
 	shrink struct{}

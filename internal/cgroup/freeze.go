@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +55,7 @@ func (g *Group) set(dir string, want bool) error {
 	case g.freezer && want:
 		name, word = "freezer.state", "FROZEN"
 	case g.freezer:
+		killDoomed(dir)
 		name, word = "freezer.state", "THAWED"
 	case want:
 		word = "1"
@@ -133,6 +135,34 @@ func killEach(dir string) {
 			killEach(filepath.Join(dir, e.Name()))
 		}
 	}
+}
+
+// killDoomed kills all that stands still in a directory of version 1 with the first process of a PID namespace that has been killed meanwhile, as happens when the
+// starter of a task ends with its lease. In version 1 nothing dies that stands still, and of what goes on at once with the first process some would run for a
+// moment before the kernel ends its namespace.
+func killDoomed(dir string) {
+	for _, pid := range TaskDir(dir).Processes() {
+		if doomedInit(pid) {
+			killEach(dir)
+			return
+		}
+	}
+}
+
+// doomedInit reports whether a process is the first of its namespace and has been sent SIGKILL.
+func doomedInit(pid int) bool {
+	text, _ := kernfs.Read("/proc/" + strconv.Itoa(pid) + "/status")
+	first, killed := false, false
+	for line := range strings.Lines(string(text)) {
+		switch fields := strings.Fields(line); {
+		case len(fields) > 2 && fields[0] == "NSpid:":
+			first = fields[len(fields)-1] == "1"
+		case len(fields) == 2 && (fields[0] == "SigPnd:" || fields[0] == "ShdPnd:"):
+			pending, _ := strconv.ParseUint(fields[1], 16, 64)
+			killed = killed || pending>>(unix.SIGKILL-1)&1 == 1
+		}
+	}
+	return first && killed
 }
 
 // gone reports whether an error says that a group or a process is not there any more.

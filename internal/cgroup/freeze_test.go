@@ -1,8 +1,10 @@
 package cgroup
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -65,6 +67,48 @@ func TestClone(t *testing.T) {
 	}
 	g.Kill()
 	c.Wait()
+}
+
+// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood still in version 1 does not run for another moment when it is let go on.
+func TestThawOfTheDoomed(t *testing.T) {
+	h := testHost(t)
+	need(t, h, h.v1["freezer"], "freeze in version 1")
+	h.taskBase = ""
+	g := testGroup(t, h, "1", Limits{})
+	path := filepath.Join(t.TempDir(), "lines")
+	c := exec.Command("/bin/sh", "-c", `read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
+	in, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Process.Kill(); g.Kill(); c.Wait() })
+	if err := move(g.TaskDir(), c.Process.Pid); err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(in, "go\n")
+	size := func() int64 {
+		info, err := os.Stat(path)
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	until(t, "it writes", func() bool { return size() > 0 && len(processes(g.TaskDir())) == 9 })
+	g.Hold(true)
+	stands(t, g)
+	before := size()
+	c.Process.Kill()
+	if err := g.Hold(false); err != nil {
+		t.Fatal(err)
+	}
+	c.Wait()
+	if after := size(); after != before {
+		t.Errorf("%d bytes were written after the first process was killed", after-before)
+	}
 }
 
 // TestFreezer: where there is no version 2, the hierarchy of version 1 does the same.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -164,15 +165,55 @@ func (h *hosts) again(b beating, name, node string, limit time.Duration) {
 	}
 }
 
-// A node that dies loses its task, and one that is cut off for longer than the lease kills it: both run again on a node that has just joined.
+// starters lists the starters of a node.
+func (h *hosts) starters(node string) (pids []int) {
+	h.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, path := range paths {
+		line, _ := os.ReadFile(path)
+		words := strings.Split(string(line), "\x00")
+		if pid, err := strconv.Atoi(strings.Split(path, "/")[2]); err == nil && len(words) > 3 && words[0] == "roost-starter" && strings.HasPrefix(words[1], h.nodes[node].dir+"/") {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// still stops processes of a node, until the test ends or f is called.
+func (h *hosts) still(pids ...int) (goOn func()) {
+	h.Helper()
+	signal := func(s syscall.Signal) {
+		for _, pid := range pids {
+			syscall.Kill(pid, s)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	goOn = func() { signal(syscall.SIGCONT) }
+	h.Cleanup(goOn)
+	return goOn
+}
+
+// A node that dies loses its task, and one that is cut off for longer than the lease kills it: both run again on a node that has just joined. So does a task whose
+// startd and starter are stopped: the kernel lets the starter go on when the lease is over.
 func (h *hosts) nodesAreLost() {
 	dead := h.beats("dead", "exec2")
+	stopped := h.beats("stopped", "exec1")
+	starters := h.starters("exec1")
+	if len(starters) == 0 {
+		h.Fatal("exec1 has no starter")
+	}
 	cut := h.beats("cut-off", "exec1")
+	goOn := h.still(append(starters, h.nodes["exec1"].daemon("startd"))...)
 	h.net.crash("exec2")
 	h.net.cut("exec1")
 	h.execute("exec3", "10.111.0.13", h.issue(filepath.Join(h.dir, "ca"), "exec3", auth.Startd)).start()
 	h.again(dead, "dead", "exec3", 30*time.Second)
 	h.again(cut, "cut-off", "exec3", 40*time.Second)
+	h.again(stopped, "stopped", "exec3", 40*time.Second)
+	goOn()
 	h.net.mend("exec1")
 	h.await("exec1 is back", func() bool { return slices.Contains(h.machines(), "exec1") })
 }

@@ -3,6 +3,7 @@ package starter
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"sync"
@@ -130,9 +131,14 @@ func (s *Starter) Hold(on bool) error {
 	return s.send(&proto.Message{Type: proto.TypeHold, On: on})
 }
 
-// Renew sets the lease to end so long from now.
+// Renew sets the lease to end so long from now, whenever the starter comes to read that.
 func (s *Starter) Renew(lease time.Duration) error {
-	return s.send(&proto.Message{Type: proto.TypeRenew, Lease: int64(lease)})
+	m := &proto.Message{Type: proto.TypeRenew, Lease: int64(lease)}
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) == nil && m.Lease <= math.MaxInt64-t.Nano() {
+		m.Until = max(t.Nano()+m.Lease, 1)
+	}
+	return s.send(m)
 }
 
 // Forget drops an ended attempt, and makes the starter idle.

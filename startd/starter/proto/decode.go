@@ -37,7 +37,7 @@ func Decode(body []byte) (m Message, ok bool) {
 	case TypeResume, TypeForget, TypeForgot:
 		m.Attempt = r.key()
 	case TypeRenew:
-		m.Lease = r.signed()
+		m.Lease, m.Until = r.signed(), r.signed() // an older startd says nothing of the second
 	case TypeRelease:
 	case TypeHold:
 		m.On = r.flag()

@@ -12,7 +12,7 @@ const (
 	TypeSignal  Type = 3  // Kick
 	TypeSuspend Type = 4  // Attempt, On: it stands still already
 	TypeResume  Type = 5  // Attempt
-	TypeRenew   Type = 6  // nanoseconds
+	TypeRenew   Type = 6  // Lease, Until
 	TypeForget  Type = 7  // Attempt
 	TypeRelease Type = 8  // nothing
 	TypeHold    Type = 9  // On
@@ -35,6 +35,7 @@ type Message struct {
 	Kick    Kick
 	Attempt Attempt
 	Lease   int64
+	Until   int64 // the instant of CLOCK_BOOTTIME in nanoseconds at which the lease ends at the latest, however late this is read; 0: none is said
 	On      bool
 	State   State // in Started: PID and Since; in Exited: Exit
 }
@@ -71,6 +72,7 @@ func (w *writer) body(m *Message) {
 		w.key(m.Attempt)
 	case TypeRenew:
 		w.signed(m.Lease)
+		w.signed(m.Until)
 	case TypeHold:
 		w.flag(m.On)
 	case TypeLimit:

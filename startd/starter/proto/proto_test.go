@@ -18,7 +18,7 @@ func samples() []Message {
 		}},
 		{Type: TypeStop, Stop: Stop{Attempt: a, Cause: Vacated, Fast: true, Notice: 1, Reason: "drained", Signal: 12}},
 		{Type: TypeSignal, Kick: Kick{a, 15, false}}, {Type: TypeSignal, Kick: Kick{a, 10, true}}, {Type: TypeSuspend, Attempt: a}, {Type: TypeSuspend, Attempt: a, On: true}, {Type: TypeResume, Attempt: a},
-		{Type: TypeRenew, Lease: 1 << 62}, {Type: TypeForget, Attempt: a}, {Type: TypeRelease}, {Type: TypeHold, On: true},
+		{Type: TypeRenew, Lease: 1 << 62}, {Type: TypeRenew, Lease: 1 << 62, Until: 1 << 61}, {Type: TypeForget, Attempt: a}, {Type: TypeRelease}, {Type: TypeHold, On: true},
 		{Type: TypeLimit, Attempt: a, Order: Order{Walltime: 1 << 60, WalltimeReason: "longer"}},
 		{Type: TypeHello, State: State{Phase: Ended, Attempt: a, PID: 1, Since: 2, Exit: exit, Starter: 3}},
 		{Type: TypeStarted, Attempt: a, State: State{PID: 10, Since: 20}},

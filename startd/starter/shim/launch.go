@@ -23,7 +23,7 @@ func (s *starter) start(o *proto.Order) {
 		return
 	}
 	if o.Lease > 0 {
-		s.renew(o.Lease)
+		s.renew(o.Lease, 0)
 	}
 	began := now()
 	s.state = proto.State{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
@@ -39,7 +39,7 @@ func (s *starter) start(o *proto.Order) {
 	own := expendable(o.Expendable)
 	s.doom()
 	pid, pidfd, why := s.launch(o)
-	s.spare()
+	s.guard()
 	dear(own)
 	if why.step != proto.NoStep {
 		s.failed(why)

@@ -21,12 +21,12 @@ type starter struct {
 	pidfd     int // of the task's first process, or -1
 	lease     int64
 	walltime  int64
-	stood     int64          // how long the task has stood still, until it last went on
-	kill      int64          // when the notice is over
-	timer     int            // descriptor
-	armed     int64          // what it is set to
-	doomTimer int32          // that ends this process while it forks, if its lease does
-	hasDoom   bool           // it was made
+	stood     int64       // how long the task has stood still, until it last went on
+	kill      int64       // when the notice is over
+	timer     int         // descriptor
+	armed     int64       // what it is set to
+	wakeTimer kernelTimer // see doom.go
+	doomTimer kernelTimer
 	killed    bool           // SIGKILL was sent
 	stopping  bool           // the end was ordered, by whatever cause; the first cause stands
 	by        syscall.Signal // with which it was; 0: SIGTERM to all there is
@@ -115,6 +115,9 @@ func (s *starter) over() bool {
 // arm sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because a timeout of poll's stands still while the machine
 // sleeps, and a lease does not.
 func (s *starter) arm() {
+	if s.lease <= now() {
+		s.guard()
+	}
 	next := s.lease
 	if s.state.Phase == proto.Running && s.paused == 0 {
 		for _, t := range [...]int64{s.walltime, s.kill} {
@@ -242,10 +245,15 @@ func (s *starter) catchUp() {
 	}
 }
 
-func (s *starter) renew(lease int64) {
-	if lease > never-now() {
-		s.lease = never
-		return
+// renew has the lease end so long from now, but not after an instant, 0 for none: an order may be read long after it was given.
+func (s *starter) renew(lease, until int64) {
+	t := now()
+	s.lease = never
+	if lease <= never-t {
+		s.lease = t + lease
 	}
-	s.lease = now() + lease
+	if until > 0 {
+		s.lease = min(s.lease, until)
+	}
+	s.guard()
 }

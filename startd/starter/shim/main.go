@@ -33,7 +33,8 @@ func Main() {
 	if err != 0 {
 		die(args[1], err)
 	}
-	s.renew(number(args[2]))
+	s.makeTimers()
+	s.renew(number(args[2]), 0)
 	s.run()
 	syscall.Exit(0)
 }

@@ -113,7 +113,7 @@ func (s *starter) obey(m *proto.Message) {
 	case proto.TypeHold:
 		s.hold(m.On)
 	case proto.TypeRenew:
-		s.renew(m.Lease)
+		s.renew(m.Lease, m.Until)
 	case proto.TypeForget:
 		s.forget(m.Attempt)
 	case proto.TypeRelease:
