@@ -61,10 +61,13 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	result := &wire.ActReply_Result{Id: t.text}
 	var events []queue.Event
 	err := t.err
-	if err == nil {
+	past := err == nil && againVerb(req.GetVerb()) && s.inHistory(t.Target)
+	if err == nil && !past {
 		err = s.present(t.Target)
 	}
-	if err == nil {
+	if past {
+		events, err = s.returnJob(now, who, t.Target, req.GetVerb())
+	} else if err == nil {
 		switch req.GetVerb() {
 		case wire.ActRequest_CHECKPOINT:
 			result.Id = t.Target.String()
@@ -119,7 +122,12 @@ func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter,
 	case wire.ActRequest_RESUME:
 		return s.queue.Thaw(now, who, t)
 	case wire.ActRequest_RERUN:
-		return s.queue.Rerun(now, who, t, req.GetForce())
+		events, err := s.queue.Rerun(now, who, t, req.GetForce())
+		if rpc.KindOf(err) == roost.Finished {
+			events, err = s.queue.Retry(now, who, t)
+			return rerunEnded(s.queue, t, events, err)
+		}
+		return events, err
 	case wire.ActRequest_RETRY:
 		return s.queue.Retry(now, who, t)
 	case wire.ActRequest_ALTER:

@@ -47,7 +47,10 @@ func (s *Schedd) eventsOf(ctx context.Context, id string, who queue.Submitter, t
 	if err != nil {
 		return err
 	}
-	events := known[t.Job.Seq]
+	events, err := s.wholeStory(t.Job.Seq, known[t.Job.Seq])
+	if err != nil {
+		return err
+	}
 	if len(events) == 0 {
 		var past *queue.Queue
 		if past, events, err = s.history.Job(t.Job.Seq); err != nil || t.Job.Host != s.node.Name {

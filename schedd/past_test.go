@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// forge puts ended jobs of the present user, with the given names, into the history of a schedd that does not run.
+// forge puts removed jobs of the present user, with the given names, into the history of a schedd that does not run.
 func (p *pool) forge(names ...string) {
 	p.Helper()
 	user, err := newUserAgents().name(uint32(os.Geteuid()))
@@ -31,6 +31,7 @@ func (p *pool) forge(names ...string) {
 		ad := classad.New()
 		ad.SetString(roost.AttrCmd, "/bin/true")
 		ad.SetString(roost.AttrJobName, name)
+		ad.SetInt(roost.AttrStartAfter, time.Now().Add(time.Hour).Unix()) // one that is run again waits
 		events, ids, _, err := q.Submit(time.Now(), me, "past "+name+ad.String(), []queue.Spec{{Ad: ad, Count: 1}}, queue.Limits{})
 		if err != nil {
 			p.Fatal(err)
@@ -97,7 +98,7 @@ func TestPastJobs(t *testing.T) {
 	p.stop()
 	p.forge("a")
 	p.start()
-	if r := p.act(wire.ActRequest_RETRY, "1"); roost.Kind(r.GetKind()) != roost.Finished {
+	if r := p.act(wire.ActRequest_HOLD, "1"); roost.Kind(r.GetKind()) != roost.Finished {
 		t.Errorf("got %v", r)
 	}
 	if ids := p.submit("k", 1, "HoldOnSubmit = true").GetIds(); len(ids) != 1 || ids[0] != "2."+hostName {

@@ -104,7 +104,9 @@ func (s *Schedd) fill(records []history.Record) error {
 		return err
 	}
 	for i := range records {
-		records[i].Events = events[records[i].Seq]
+		if records[i].Events, err = s.wholeStory(records[i].Seq, events[records[i].Seq]); err != nil {
+			return err
+		}
 	}
 	return s.history.Add(records)
 }

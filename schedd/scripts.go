@@ -28,8 +28,8 @@ import (
 // MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
 const MaxScript = 100 << 20
 
-// scriptRest is for how long a script is kept that no job names: one may be about to.
-const scriptRest = time.Hour
+// scriptRest is for how long a script is kept that no job in the queue names: one may be about to, and one that has ended may be run again.
+const scriptRest = 30 * 24 * time.Hour
 
 // scriptChunk is how much of a script goes in one message.
 const scriptChunk = 256 << 10

@@ -29,6 +29,10 @@ func (q *Queue) Apply(e Event) {
 		q.register(q.jobs[e.Job])
 		return
 	}
+	if e.What == Returned {
+		q.returned(e)
+		return
+	}
 	j := q.jobs[e.Job]
 	if j == nil {
 		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.What, e.Job))

@@ -71,9 +71,10 @@ func (q *Queue) Retry(now time.Time, who Submitter, t Target) ([]Event, error) {
 	return events, nil
 }
 
-func noneFailed(t Target) error {
-	return fmt.Errorf("%v: %w: none of its tasks has failed", t, roost.Conflict)
-}
+// ErrNoneFailed says that there is nothing to run again.
+var ErrNoneFailed = fmt.Errorf("%w: none of its tasks has failed", roost.Conflict)
+
+func noneFailed(t Target) error { return fmt.Errorf("%v: %w", t, ErrNoneFailed) }
 
 // change decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
 func (q *Queue) change(now time.Time, who Submitter, t Target, e Event, sensible func(roost.TaskState) bool) ([]Event, error) {

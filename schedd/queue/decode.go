@@ -86,6 +86,8 @@ func DecodeEvent(b []byte) (Event, error) {
 			e.Rank = f.value
 		case fSince:
 			e.Since = int64(f.value)
+		case fSnapshot:
+			e.Snapshot = append([]byte(nil), f.bytes...)
 		case fImage:
 			e.Image = &Image{}
 			return e.Image.decode(f.bytes)

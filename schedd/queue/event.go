@@ -37,6 +37,7 @@ const (
 	Requeued         // active tasks are to be killed and run again
 	Altered          // it asks for something else
 	Ordered          // its place among others is another
+	Returned         // a job of the history is in the queue again; what is done with it comes next
 )
 
 var whatNames = [...]string{
@@ -45,7 +46,7 @@ var whatNames = [...]string{
 	Checkpointed: "checkpointed", CheckpointFailed: "checkpoint-failed", CheckpointBad: "checkpoint-bad", Suspended: "suspended", Resumed: "resumed",
 	Admitted:  "admitted",
 	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled", Requeued: "requeued",
-	Altered: "altered", Ordered: "reordered",
+	Altered: "altered", Ordered: "reordered", Returned: "returned",
 }
 
 func (w What) String() string {
@@ -75,6 +76,7 @@ type Event struct {
 	Image      *Image      // Checkpointed, CheckpointBad; Assigned and Started: what the attempt goes on from
 	Rank       uint64      // Ordered: its place
 	Since      int64       // Ordered: its age, unix nanoseconds
+	Snapshot   []byte      // Returned: the job, as Queue.Snapshot has it
 }
 
 // Exit is how an attempt ended.
@@ -171,6 +173,7 @@ const (
 	fPlace
 	fRank
 	fSince
+	fSnapshot
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -199,7 +202,8 @@ func AppendEvent(buf []byte, e *Event) []byte {
 		buf = message(buf, fImage, e.Image.append)
 	}
 	buf = text(buf, fPlace, e.Place)
-	return number(number(buf, fRank, e.Rank), fSince, uint64(e.Since))
+	buf = number(number(buf, fRank, e.Rank), fSince, uint64(e.Since))
+	return text(buf, fSnapshot, string(e.Snapshot))
 }
 
 func (e *Exit) append(b []byte) []byte {
