@@ -82,7 +82,7 @@ func (c *cell) snapshot(now time.Time) (s *match.Snapshot, requests map[*match.R
 // wants lists the requests that want something, with how much, in order.
 func (c *cell) wants(now time.Time) []*request {
 	var list []*request
-	room := c.refillLost(now)
+	room, avoided := c.refillLost(now), c.avoided(now)
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		s := c.schedds[name]
 		if s.mail == nil || s.unanswered >= maxUnanswered {
@@ -109,7 +109,7 @@ func (c *cell) wants(now time.Time) []*request {
 			for name := range r.Avoid {
 				c.sweepBy(r.refused[name].until)
 			}
-			r.Avoid = r.keptFrom(now, r.Avoid)
+			r.Avoid = r.avoids(avoided, r.keptFrom(now, r.Avoid))
 			list = append(list, r)
 		}
 	}

@@ -31,7 +31,7 @@ func (c *cell) ended(now time.Time, s *schedd, o *wire.Outcome) {
 		return
 	}
 	pair, found := c.suspects.Ended(now, suspect.Outcome{
-		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), Owner: o.GetOwner(), Verdict: suspect.Verdict(o.GetVerdict()),
+		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), Submitter: suspect.Submitter{Node: s.name, Owner: o.GetOwner()}, Verdict: suspect.Verdict(o.GetVerdict()),
 		Ran: time.Duration(o.GetRan()), Reason: shorten(o.GetReason()),
 	})
 	if found {
@@ -115,8 +115,14 @@ func (c *cell) judge(now time.Time) {
 	if !c.synced {
 		return
 	}
-	others := c.noteDrains(now)
-	for _, d := range c.suspects.Judge(now, len(c.machines), others) {
+	pool := suspect.Pool{Machines: len(c.machines), Drained: c.noteDrains(now), SubmitNodes: c.submitNodes()}
+	drains, avoidances := c.suspects.Judge(now, pool)
+	for _, a := range avoidances {
+		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner", a.Owner, "submitted on", a.Node, "until", a.Until, "reason", a.Reason)
+		c.changed = true
+		c.sweepBy(a.Until)
+	}
+	for _, d := range drains {
 		if slices.ContainsFunc(c.drains, func(other match.Drain) bool { return other.Node == d.Machine }) {
 			continue // by an administrator, who may have seen it first
 		}
@@ -133,6 +139,45 @@ func (c *cell) judge(now time.Time) {
 	if at := c.suspects.Due(); !at.IsZero() {
 		c.sweepBy(at)
 	}
+}
+
+// submitNodes is how many submit nodes are there.
+func (c *cell) submitNodes() (n int) {
+	for _, s := range c.schedds {
+		if s.mail != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// avoided is which machines the jobs of a submitter are to avoid, and why.
+func (c *cell) avoided(now time.Time) map[suspect.Submitter]map[string]string {
+	all := map[suspect.Submitter]map[string]string{}
+	for _, a := range c.suspects.Avoided(now) {
+		if all[a.Submitter] == nil {
+			all[a.Submitter] = map[string]string{}
+		}
+		whose := "jobs of " + a.Owner
+		if a.Owner == "" {
+			whose = "jobs submitted on " + a.Node
+		}
+		all[a.Submitter][a.Machine] = match.KeptApart + whose + " keep failing there: " + a.Reason
+	}
+	return all
+}
+
+// avoids adds to the machines that a request avoids those that its submitter's jobs avoid.
+func (r *request) avoids(all map[suspect.Submitter]map[string]string, avoid map[string]string) map[string]string {
+	for _, who := range [...]suspect.Submitter{{Node: r.Key.Schedd}, {Node: r.Key.Schedd, Owner: r.Submitter.Owner}} {
+		for machine, why := range all[who] {
+			if avoid == nil {
+				avoid = map[string]string{}
+			}
+			avoid[machine] = why
+		}
+	}
+	return avoid
 }
 
 // tidy takes the drains out of the log that the cell has put there and that are over.

@@ -125,7 +125,7 @@ func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time
 // finish records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
 func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	x := exitStatus(status)
-	s.judged(a, x, now)
+	s.judged(a, x, status.GetOwnFiles(), now)
 	if x.Cause == queue.ByPreemption || x.Cause == queue.ByVacating {
 		s.dispatch.Expelled(a)
 	}

@@ -27,12 +27,13 @@ const (
 	maxAlike   = 10_000 // kinds of outcomes that are remembered
 )
 
-// verdict says what the end of an attempt means; false where it says nothing of the node.
-func verdict(x *queue.Exit) (wire.Outcome_Verdict, bool) {
+// verdict says what the end of an attempt means; false where it says nothing of the node. What was met on the job's own files counts against a node like a
+// program that fails: if the job goes well elsewhere.
+func verdict(x *queue.Exit, ownFiles bool) (wire.Outcome_Verdict, bool) {
 	switch {
 	case x.Success() || x.Cause == queue.ByWalltime:
 		return wire.Outcome_GOOD, true
-	case x.Cause == queue.ByItself || x.Cause == queue.ByLaunch:
+	case x.Cause == queue.ByItself || x.Cause == queue.ByLaunch || x.Cause == queue.ByMachine && ownFiles:
 		return wire.Outcome_FAILED, true
 	case x.Cause == queue.ByMachine:
 		return wire.Outcome_SPOILED, true
@@ -44,8 +45,8 @@ func verdict(x *queue.Exit) (wire.Outcome_Verdict, bool) {
 const maxInARow = 3
 
 // judged tells of the end of an attempt that is still live, and gives its claim back where it may be the machine's doing.
-func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, now time.Time) {
-	v, ok := verdict(x)
+func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, now time.Time) {
+	v, ok := verdict(x, ownFiles)
 	if !ok {
 		return
 	}

@@ -80,6 +80,29 @@ func TestAbsolve(t *testing.T) {
 	}
 }
 
+// What was met on the job's own files is not the node's fault by the node's word alone.
+func TestVerdict(t *testing.T) {
+	for _, tt := range []struct {
+		cause    queue.Cause
+		code     int32
+		ownFiles bool
+		want     wire.Outcome_Verdict
+		says     bool
+	}{
+		{queue.ByItself, 0, false, wire.Outcome_GOOD, true},
+		{queue.ByItself, 1, false, wire.Outcome_FAILED, true},
+		{queue.ByLaunch, 0, false, wire.Outcome_FAILED, true},
+		{queue.ByMachine, 0, false, wire.Outcome_SPOILED, true},
+		{queue.ByMachine, 0, true, wire.Outcome_FAILED, true},
+		{queue.ByRemoval, 0, false, 0, false},
+	} {
+		got, says := verdict(&queue.Exit{Cause: tt.cause, Code: tt.code}, tt.ownFiles)
+		if got != tt.want || says != tt.says {
+			t.Errorf("%v, code %d, own files %v: got %v %v, want %v %v", tt.cause, tt.code, tt.ownFiles, got, says, tt.want, tt.says)
+		}
+	}
+}
+
 func verdicts(all []*wire.FromSchedd) (told []wire.Outcome_Verdict) {
 	for _, m := range all {
 		if o := m.GetOutcome(); o != nil {

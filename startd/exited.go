@@ -131,7 +131,24 @@ func (a *attempt) status(x starter.Exit) *wire.ExitStatus {
 	if s.Reason == "" && x.Step != proto.NoStep {
 		s.Reason = a.launchFailure(x)
 	}
+	s.OwnFiles = s.Cause == wire.Cause_CAUSE_MACHINE && mayBeJobs(x)
 	return s
+}
+
+// mayBeJobs reports whether the job may be at fault for an error that looks like the machine's: it was met on files that the job names, which its user may keep
+// open for writing, or have on a server that is away; or on the bound on its user's processes. Another try elsewhere is worth it, and shows which it was.
+func mayBeJobs(x starter.Exit) bool {
+	switch x.Step {
+	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:
+		switch syscall.Errno(x.Errno) {
+		case syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE:
+			return false
+		}
+		return true
+	case proto.Fork:
+		return syscall.Errno(x.Errno) == syscall.EAGAIN
+	}
+	return false
 }
 
 // launchFailure says why an attempt could not be started.

@@ -118,7 +118,7 @@ func (l *loop) activate(s *session, a *wire.Activate) {
 	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
 	if c, ok := l.core.Claim(claim); ok && a.GetProgram().GetUid() != c.UID {
 		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID, a.GetProgram().GetUid())
-		l.decline(slot.Decline{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()})
+		l.declineFor(slot.Decline{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()}, wire.Cause_CAUSE_LAUNCH)
 		return
 	}
 	l.programs[claim] = a

@@ -103,8 +103,10 @@ func (l *loop) answer(session uint64, c *slot.Claim) {
 	}}})
 }
 
-// decline tells a schedd that an attempt does not run.
-func (l *loop) decline(e slot.Decline) {
+// decline tells a schedd that an attempt does not run, which is no fault of its own.
+func (l *loop) decline(e slot.Decline) { l.declineFor(e, wire.Cause_CAUSE_MACHINE) }
+
+func (l *loop) declineFor(e slot.Decline, cause wire.Cause) {
 	delete(l.programs, e.Claim)
 	l.m.log.Warn("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
 	if e.NoClaim {
@@ -112,7 +114,7 @@ func (l *loop) decline(e slot.Decline) {
 		return
 	}
 	l.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{
-		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: e.Reason},
+		Attempt: reference(e.Attempt), Status: &wire.ExitStatus{Cause: cause, Reason: e.Reason},
 	}}})
 }
 

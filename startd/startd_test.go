@@ -50,16 +50,30 @@ func TestLaunchFailures(t *testing.T) {
 		{"no program in PATH", func(p *wire.Program) { p.Executable = "nosuchprogram" }, wire.Cause_CAUSE_LAUNCH, "nosuchprogram"},
 		{"no directory", func(p *wire.Program) { p.Cwd = "/no/dir" }, wire.Cause_CAUSE_LAUNCH, "/no/dir"},
 		{"no input", func(p *wire.Program) { p.Stdin = "nothing.txt" }, wire.Cause_CAUSE_LAUNCH, "nothing.txt"},
-		{"another user", func(p *wire.Program) { p.Uid += 77 }, wire.Cause_CAUSE_MACHINE, "the claim is of uid"},
+		{"another user", func(p *wire.Program) { p.Uid += 77 }, wire.Cause_CAUSE_LAUNCH, "the claim is of uid"},
 	}
 	for _, tt := range tests {
 		prog := s.shell("exit 0")
 		tt.change(prog)
 		x := s.run(claim, prog)
-		if x.GetStatus().GetCause() != tt.cause || !strings.Contains(x.GetStatus().GetReason(), tt.reason) {
+		if x.GetStatus().GetCause() != tt.cause || !strings.Contains(x.GetStatus().GetReason(), tt.reason) || x.GetStatus().GetOwnFiles() {
 			t.Errorf("%s: got %v, want %v with %q", tt.name, x.GetStatus(), tt.cause, tt.reason)
 		}
 	}
+	busy := filepath.Join(t.TempDir(), "busy")
+	if err := os.WriteFile(busy, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(busy, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := s.shell("exit 0")
+	prog.Executable = busy
+	if x := s.run(claim, prog).GetStatus(); x.GetCause() != wire.Cause_CAUSE_MACHINE || !x.GetOwnFiles() || !strings.Contains(x.GetReason(), "text file busy") {
+		t.Errorf("a program that its user writes: got %v, want to try elsewhere, and no blame", x)
+	}
+	f.Close()
 	if got, want := describe(s.run(claim, s.shell("exit 0"))), `code 0 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("afterwards: got %s, want %s", got, want)
 	}

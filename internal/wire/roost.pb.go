@@ -599,7 +599,7 @@ type ExitStatus struct {
 	SystemCpu     int64                  `protobuf:"varint,8,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
 	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`        // bytes
 	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                        // as last measured; absent where nothing could be
-	OwnFiles      bool                   `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"` // of CAUSE_MACHINE: it was met on files that the job names, and they may be at fault
+	OwnFiles      bool                   `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"` // of CAUSE_MACHINE: it was met on files that the job names, or on the bound on its user's processes, and the job may be at fault
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

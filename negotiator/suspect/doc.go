@@ -3,9 +3,14 @@
 // # Black holes
 //
 // A broken machine that ends every task at once is free again at once, and draws all that waits into it. Such a machine is drained, with the reason, when
-// within [Window] at least [MinFailures] attempts ended there within [Quick] of their start, of at least [MinJobs] jobs and two owners where there
-// are two, and they are most of what ended there. A failure counts when the machine reports it as its own fault, unless others do so too, or when the
+// within [Window] at least [MinFailures] attempts ended there within [Quick] of their start, of at least [MinJobs] jobs, two owners, and two submit nodes where
+// there are two, and they are most of what ended there. A failure counts when the machine reports it as its own fault, unless others do so too, or when the
 // same job goes well on other machines: whoever submits broken jobs drains nothing, however many there are.
+//
+// Who fails, and where, is a claim of the submit node: a user can have a program fail on one machine alone, and a submit node can say what it likes. So what one
+// owner has met with, or one submit node where there are several, has effect for that one alone: his jobs, or those of the node, avoid the machine for a while
+// ([Avoidance]). Nor does it matter how much one of them tells: of a job the last perJob outcomes on a machine count, and when perMachine are remembered the
+// oldest goes of the submitter who has most.
 //
 // Of a pool at most one machine in [DrainPart] is drained by itself, one at least, and never the last: a whole pool that fails has another cause.
 //
@@ -46,5 +51,6 @@ const (
 	LongestApart = 8 * time.Hour
 
 	perMachine = 64      // events that are remembered
+	perJob     = 4       // of those, good ones and bad ones of one job
 	mostPairs  = 100_000 // tasks and machines that are counted
 )

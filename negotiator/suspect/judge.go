@@ -1,10 +1,8 @@
 package suspect
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -15,9 +13,15 @@ type Drain struct {
 	Reason  string
 }
 
-// Judge says which machines are to be drained from now on. Of the pool it has to know how many machines it has, and how many of these are drained by
-// administrators.
-func (b *Book) Judge(now time.Time, pool, others int) (drains []Drain) {
+// Pool is what the judge has to know of the pool.
+type Pool struct {
+	Machines    int
+	Drained     int // of those, by administrators
+	SubmitNodes int // that submit jobs now
+}
+
+// Judge says which machines are to be drained from now on, and which are to be avoided by whom.
+func (b *Book) Judge(now time.Time, pool Pool) (drains []Drain, avoid []Avoidance) {
 	b.sweep(now)
 	bySelf := 0
 	for name := range b.watched {
@@ -36,27 +40,28 @@ func (b *Book) Judge(now time.Time, pool, others int) (drains []Drain) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.news)) {
 		m := b.machines[name]
-		if m != nil && m.state != drained && (bySelf >= max(1, pool/DrainPart) || pool-others-bySelf < 2) {
+		if m != nil && m.state != drained && (bySelf >= max(1, pool.Machines/DrainPart) || pool.Machines-pool.Drained-bySelf < 2) {
 			continue // it is judged when others are trusted again
 		}
 		if delete(b.news, name); m == nil || m.state == drained {
 			continue
 		}
-		reason, guilty := b.guilty(now, m)
-		if !guilty {
+		against := b.evidence(now, m)
+		if !against.convicts(m.state == trial, min(2, pool.SubmitNodes)) {
 			if m.swallowed() >= MinFailures {
 				b.news[name] = true // how the same jobs fare elsewhere may be known later
 			}
+			avoid = append(avoid, b.avoidedBy(now, name, against, pool)...)
 			continue
 		}
 		m.last = min(max(2*m.last, FirstDrain), LongestDrain)
-		m.state, m.until, m.reason = drained, now.Add(m.last), reason
+		m.state, m.until, m.reason = drained, now.Add(m.last), against.text()
 		b.watched[name] = true
-		b.drop(m, len(m.events))
+		b.drop(m, 0, len(m.events))
 		bySelf++
-		drains = append(drains, Drain{name, m.until, reason})
+		drains = append(drains, Drain{name, m.until, m.reason})
 	}
-	return drains
+	return drains, avoid
 }
 
 // Wonders reports whether what ends on any machine now may decide about another.
@@ -69,51 +74,6 @@ func (m *machine) swallowed() (n int) {
 		}
 	}
 	return n
-}
-
-// guilty reports whether a machine swallows tasks.
-func (b *Book) guilty(now time.Time, m *machine) (reason string, guilty bool) {
-	here, counted, jobs, owners, last := tally{}, 0, map[string]bool{}, map[string]bool{}, ""
-	mine := map[string]*tally{}
-	for i := range m.events {
-		o := &m.events[i].Outcome
-		here.add(o, 1)
-		if mine[o.Job] == nil {
-			mine[o.Job] = &tally{}
-		}
-		mine[o.Job].add(o, 1)
-	}
-	for i := range m.events {
-		o := &m.events[i].Outcome
-		elsewhere := b.jobs[o.Job].less(*mine[o.Job])
-		if !o.swallowed() || now.Sub(m.events[i].at) >= Window || o.Verdict != Spoiled && elsewhere.good <= elsewhere.bad {
-			continue
-		}
-		counted++
-		jobs[o.Job], owners[o.Owner] = true, true
-		if o.Reason != "" {
-			last = o.Reason
-		}
-	}
-	rest := b.all.less(here)
-	switch {
-	case m.state == trial:
-		guilty = m.onTrial.bad >= TrialBad && counted >= TrialBad && m.onTrial.bad > m.onTrial.good
-	default:
-		guilty = counted >= MinFailures && len(jobs) >= MinJobs && len(owners) >= min(2, len(b.owners)) &&
-			5*counted >= 4*(here.good+here.bad) && 4*rest.spoiled <= rest.good+rest.bad
-	}
-	if !guilty {
-		return "", false
-	}
-	reason = fmt.Sprintf("%d attempts of %d jobs failed there within %v of their start", counted, len(jobs), Quick)
-	if n := rest.good + rest.bad; n > 0 {
-		reason += fmt.Sprintf("; elsewhere %d of %d went well", rest.good, n)
-	}
-	if last != "" {
-		reason += "; the last: " + strings.TrimSpace(last)
-	}
-	return reason, true
 }
 
 // Drained lists the machines that are drained by themselves, by name.
@@ -138,8 +98,13 @@ func (b *Book) Trials(now time.Time) (names []string) {
 
 // Trust forgets what was held against a machine.
 func (b *Book) Trust(name string) {
+	for key := range b.avoided {
+		if key.machine == name {
+			delete(b.avoided, key)
+		}
+	}
 	if m := b.machines[name]; m != nil {
-		b.drop(m, len(m.events))
+		b.drop(m, 0, len(m.events))
 		delete(b.machines, name)
 		delete(b.watched, name)
 	}

@@ -12,8 +12,8 @@ import (
 
 // TestStories runs the scripts in testdata. Commands:
 //
-//	pool N [drained]                               how many machines there are, and how many an administrator has drained
-//	ended MACHINE VERDICT TASK OWNER [RAN] [TIMES]  attempts end: good, failed or spoiled; the job is the task up to its "["
+//	pool N [drained [nodes]]                       how many machines there are, how many an administrator has drained, and how many submit nodes there are
+//	ended MACHINE VERDICT TASK OWNER [RAN] [TIMES]  attempts end: good, failed or spoiled; the job is the task up to its "["; OWNER@NODE submits on that node
 //	tick DURATION
 //	trust MACHINE
 //
@@ -26,10 +26,10 @@ func TestStories(t *testing.T) {
 }
 
 type player struct {
-	t            *testing.T
-	book         Book
-	now          time.Time
-	pool, others int
+	t    *testing.T
+	book Book
+	now  time.Time
+	pool Pool
 }
 
 func (p *player) play(s story.Step) string {
@@ -40,7 +40,8 @@ func (p *player) play(s story.Step) string {
 		switch {
 		case len(args) == 0:
 		case s.Command == "pool":
-			fmt.Sscan(line, &p.pool, &p.others)
+			p.pool = Pool{SubmitNodes: 1}
+			fmt.Sscan(line, &p.pool.Machines, &p.pool.Drained, &p.pool.SubmitNodes)
 		case s.Command == "ended":
 			p.ended(args, &b)
 		case s.Command == "trust":
@@ -55,8 +56,12 @@ func (p *player) play(s story.Step) string {
 			p.t.Fatalf("unknown command %s", s.Command)
 		}
 	}
-	for _, d := range p.book.Judge(p.now, p.pool, p.others) {
+	drains, avoided := p.book.Judge(p.now, p.pool)
+	for _, d := range drains {
 		fmt.Fprintf(&b, "%s is drained for %v: %s\n", d.Machine, d.Until.Sub(p.now), d.Reason)
+	}
+	for _, a := range avoided {
+		fmt.Fprintf(&b, "%s is avoided by %s for %v: %s\n", a.Machine, strings.Trim(a.Owner+"@"+a.Node, "@"), a.Until.Sub(p.now), a.Reason)
 	}
 	if list := p.book.Trials(p.now); len(list) > 0 {
 		fmt.Fprintf(&b, "on trial: %s\n", strings.Join(list, " "))
@@ -66,7 +71,8 @@ func (p *player) play(s story.Step) string {
 }
 
 func (p *player) ended(args []string, b *strings.Builder) {
-	o := Outcome{Machine: args[0], Task: args[2], Owner: args[3], Ran: time.Second}
+	o := Outcome{Machine: args[0], Task: args[2], Ran: time.Second}
+	o.Owner, o.Node, _ = strings.Cut(args[3], "@")
 	o.Job, _, _ = strings.Cut(o.Task, "[")
 	o.Verdict = map[string]Verdict{"good": Good, "failed": Failed, "spoiled": Spoiled}[args[1]]
 	if o.Verdict == Spoiled {
@@ -86,18 +92,39 @@ func (p *player) ended(args []string, b *strings.Builder) {
 	}
 }
 
+// TestArrays has long arrays of two users fall into a black hole one after the other, as they come from a queue: none pushes out what befell the others.
+func TestArrays(t *testing.T) {
+	var b Book
+	now := time.Unix(1000, 0)
+	for array := range 4 {
+		for task := range 150 {
+			now = now.Add(70 * time.Millisecond)
+			job := fmt.Sprint(array, ".s")
+			b.Ended(now, Outcome{Machine: "hole", Job: job, Task: fmt.Sprintf("%s[%d]", job, task), Submitter: Submitter{"s", fmt.Sprint("u", array/2)}, Verdict: Spoiled})
+			drains, _ := b.Judge(now, Pool{Machines: 3, SubmitNodes: 1})
+			if len(drains) == 1 && drains[0].Machine == "hole" && array >= 2 {
+				return
+			}
+			if len(drains) > 0 {
+				t.Fatalf("task %d of array %d: got %v", task, array, drains)
+			}
+		}
+	}
+	t.Error("the hole is not drained after 600 attempts")
+}
+
 // TestRandom plays many outcomes: the sums are right after each, one user's jobs drain nothing, and never too many machines are drained.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		var b Book
 		now, pool, hole := time.Unix(1000, 0), 1+r.IntN(30), r.IntN(3)
-		for range 400 {
+		for step := range 400 {
 			now = now.Add(time.Duration(r.IntN(5)) * time.Second)
 			job := r.IntN(20)
 			o := Outcome{
-				Machine: fmt.Sprint("m", r.IntN(pool)), Job: fmt.Sprint(job), Task: fmt.Sprintf("%d[%d]", job, r.IntN(50)), Owner: fmt.Sprint("u", job%4),
-				Ran: time.Duration(r.IntN(100)) * time.Second,
+				Machine: fmt.Sprint("m", r.IntN(pool)), Job: fmt.Sprint(job), Task: fmt.Sprintf("%d[%d]", job, r.IntN(50)),
+				Submitter: Submitter{"", fmt.Sprint("u", job%4)}, Ran: time.Duration(r.IntN(100)) * time.Second,
 			}
 			switch {
 			case o.Owner == "u3": // nothing that this one submits works
@@ -106,7 +133,11 @@ func TestRandom(t *testing.T) {
 				o.Verdict, o.Ran = Failed, time.Second
 			}
 			b.Ended(now, o)
-			for _, d := range b.Judge(now, pool, 0) {
+			drains, avoided := b.Judge(now, Pool{Machines: pool, SubmitNodes: 1})
+			for _, a := range avoided {
+				drains = append(drains, Drain{Machine: a.Machine, Reason: a.Reason})
+			}
+			for _, d := range drains {
 				if hole != 1 || d.Machine != "m0" {
 					t.Fatalf("seed %d: %s is drained: %s", seed, d.Machine, d.Reason)
 				}
@@ -114,7 +145,10 @@ func TestRandom(t *testing.T) {
 			if n := len(b.Drained(now)); n > max(1, pool/DrainPart) || n >= pool {
 				t.Fatalf("seed %d: %d of %d machines are drained", seed, n, pool)
 			}
-			b.check()
+			if step%10 == 0 {
+				b.check()
+			}
 		}
+		b.check()
 	}
 }

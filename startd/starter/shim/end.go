@@ -147,7 +147,7 @@ var sentence = [...]string{
 	proto.FromImage:    "the task cannot be restored: ",
 }
 
-// ofMachine reports whether an error says something about the machine and nothing about the job.
+// ofMachine reports whether an error may go away with another try, here or on another machine. Whether the machine is to blame, the startd judges by the step.
 func ofMachine(e syscall.Errno) bool {
 	switch e {
 	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY, syscall.EAGAIN:
