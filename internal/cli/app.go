@@ -157,6 +157,9 @@ func (a *App) act(ctx context.Context, cmd *command, flags *ucli.Context) error 
 			return advise(usage("there is one argument too many: %q", c.args[cmd.most]), cureUsage(cmd, nil))
 		}
 	}
+	if err := c.chooseServer(); err != nil {
+		return err
+	}
 	return cmd.do(c)
 }
 

@@ -26,6 +26,7 @@ type command struct {
 	strict   bool   // flags end at the first operand
 	raw      bool   // it parses its own arguments; the flags are for the help and the manual
 	hidden   bool
+	local    bool                                    // a PBS command that asks no schedd, or the one of its job
 	signed   func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
 	do       func(c *call) error
 }
@@ -102,6 +103,8 @@ type call struct {
 	cmd   *command
 	flags *ucli.Context
 	args  []string
+
+	standard string // the node of the server that the environment of PBS names, where that is not this machine's
 
 	conn   *grpc.ClientConn
 	client wire.ScheddClient

@@ -13,7 +13,7 @@ import (
 
 func pbsdshCommand() *command {
 	return &command{
-		name: "pbsdsh", group: groupPBS, brief: "run a command on all machines of the job that this runs in", args: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsdsh,
+		name: "pbsdsh", group: groupPBS, local: true, brief: "run a command on all machines of the job that this runs in", args: "[-c COPIES | -n LINE] [-o] [-s] [-v] [--] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsdsh,
 		about: "To be run in a job. Runs a command once for each line of the job's file of nodes, on the machine that the line names: in the sandbox of the job's chunk there, within what that has, as its user. What it writes comes back, and pbsdsh ends when all have ended.",
 		examples: []example{
 			{"pbsdsh -- hostname", "say where the job is"},
@@ -90,7 +90,7 @@ func (c *call) dshLines(o *options, have int) (lines []uint32, err error) {
 
 func pbsTmrshCommand() *command {
 	return &command{
-		name: "pbs_tmrsh", group: groupPBS, brief: "run a command on a machine of the job that this runs in, as rsh does", args: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsTmrsh,
+		name: "pbs_tmrsh", group: groupPBS, local: true, brief: "run a command on a machine of the job that this runs in, as rsh does", args: "[-nxq] [-l USER] [-o OPTION] HOST [-nxq] [-l USER] COMMAND [ARGUMENT…]", raw: true, most: -1, do: pbsTmrsh,
 		about: "To be run in a job, by programs that start processes on other machines by rsh or ssh and can be told to use something else. The words of the command are put together and run by a shell, in the sandbox of the job's chunk on that machine. It reads no standard input.",
 		examples: []example{
 			{"pbs_tmrsh n2 hostname", "run something on n2"},

@@ -11,6 +11,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/pbsnodes"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -236,18 +237,17 @@ func (p *nodeLister) print(to pbsnodes.Printer) (code int, err error) {
 	return code, to.Close()
 }
 
-// find is the node of that name, or what it is called up to the first point.
+// find is the node of that name, or the only one that is called so up to the first point.
 func (p *nodeLister) find(name string) *poolNode {
-	var found *poolNode
-	for _, n := range p.known {
-		if n.Name == name {
-			return n
-		}
-		if short, _, _ := strings.Cut(n.Name, "."); short == name {
-			found = n
-		}
+	all := make([]string, len(p.known))
+	for i, n := range p.known {
+		all[i] = n.Name
 	}
-	return found
+	found := pbs.MachinesNamed(name, all)
+	if len(found) != 1 {
+		return nil
+	}
+	return p.known[slices.Index(all, found[0])]
 }
 
 func (p *nodeLister) vnode(name string) *pbsnodes.Node {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/pbs"
 	"github.com/roost-batch/roost/internal/qmgr"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator/ledger"
@@ -60,6 +61,9 @@ func (s *session) onNodes(cmd qmgr.Command) error {
 	}
 	var last error
 	for _, name := range names {
+		if found := pbs.MachinesNamed(name, slices.Sorted(maps.Keys(all))); len(found) == 1 {
+			name = found[0]
+		}
 		if err := s.onNode(cmd, name, all[name]); err != nil {
 			if last != nil {
 				s.say(last)

@@ -41,7 +41,7 @@ func qmove(c *call) error {
 		return exit(2)
 	}
 	return c.pbsEach(o.operands[1:], func(text, id string, s wire.ScheddClient) int {
-		if own := cmp.Or(idHost(id), c.wanted(), config.HostName()); server != "" && !sameHost(server, own) {
+		if own := cmp.Or(idHost(id), c.chosen(), config.HostName()); server != "" && !sameHost(server, own) {
 			fmt.Fprintf(c.stderr, "qmove: No support for requested service %s: a job stays at the node where it was submitted, %s; submit it on %s\n", text, own, server)
 			return pbsNoSupport
 		}

@@ -20,7 +20,7 @@ type selecting struct {
 	at         string // the node at which they were submitted; empty for all
 	dialect    roost.Dialect
 	completed  bool // in Torque: those in state C, too
-	ads        bool   // the conditions look at more than the list tells
+	ads        bool // the conditions look at more than the list tells
 }
 
 // misselected is an option that qselect cannot take.

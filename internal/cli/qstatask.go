@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,7 +162,7 @@ func passRow(row *wire.PoolRow, missing []silent, f func(*wire.JobStatus) error)
 
 // whole lists all jobs of a schedd, or of all, and of a queue, or of all.
 func (l *pbsList) whole(queue, at string, f func(*wire.JobStatus) error) error {
-	missing, err := l.ask(at, l.query(), func(s *wire.JobStatus) error {
+	missing, err := l.ask(cmp.Or(at, l.standard), l.query(), func(s *wire.JobStatus) error {
 		if queue != "" && pbsQueue(s) != queue || l.gone(s) {
 			return nil
 		}
@@ -204,6 +205,8 @@ func (l *pbsList) named(texts []string, f func(*wire.JobStatus) error) error {
 		}
 		if at := pbsHost(text); at != "" {
 			id += "." + at
+		} else if idHost(id) == "" && l.standard != "" {
+			id += "." + l.standard
 		}
 		words = append(words, id)
 		said[id] = text

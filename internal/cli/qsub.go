@@ -84,7 +84,7 @@ func (c *call) pbsCaller() (pbs.Caller, error) {
 		return pbs.Caller{}, err
 	}
 	return pbs.Caller{
-		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: ownGroup(), Host: config.HostName(), Server: c.wanted(), Environ: c.env, Now: opts.Now, Look: exec.LookPath,
+		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: ownGroup(), Host: config.HostName(), Server: c.chosen(), Environ: c.env, Now: opts.Now, Look: exec.LookPath, Pool: c.inventory(),
 		Dialect: func() roost.Dialect { d, _ := c.dialect(); return d },
 		Read:    func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
 		Stdin: func() ([]byte, error) {

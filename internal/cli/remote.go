@@ -64,6 +64,10 @@ func (c *call) elsewhere() (*grpc.ClientConn, error) {
 		node = hostOf(c.args)
 	}
 	if node == "" {
+		node = c.standard
+		named = node != ""
+	}
+	if node == "" {
 		return nil, nil
 	}
 	e, err := c.loginAt(node)
@@ -117,7 +121,7 @@ func idHost(text string) string {
 func (c *call) reader(at string) (wire.ScheddClient, string, error) {
 	at = cmp.Or(at, c.wanted())
 	s, err := c.schedd()
-	if err == nil || c.wanted() == "" || !errors.Is(err, roost.Unauthenticated) {
+	if err == nil || c.chosen() == "" || !errors.Is(err, roost.Unauthenticated) {
 		return s, at, err
 	}
 	conn, serr := c.socket()

@@ -40,9 +40,16 @@ func undrainCommand() *command {
 			{"roost undrain n1 n2 n3", "so are these"},
 		},
 		do: func(c *call) error {
+			drained, err := c.drainedNodes()
+			if err != nil {
+				return err
+			}
 			for _, node := range c.args {
-				if err := c.undo(ledger.Remove, ledger.KindDrain, node); err != nil {
+				if node, err = c.wholeNode(node, drained...); err != nil {
 					return err
+				}
+				if err := c.undo(ledger.Remove, ledger.KindDrain, node); err != nil {
+					return c.nodeMeant(node, err)
 				}
 			}
 			return nil
@@ -64,7 +71,10 @@ func drainNode(c *call) error {
 			return []cell{{printable(d.Node), ""}, {c.until(from), ""}, {c.until(d.Until), ""}, {printable(d.Reason), ""}}
 		})
 	}
-	node := c.args[0]
+	node, err := c.wholeNode(c.args[0])
+	if err != nil {
+		return err
+	}
 	w := wish{"node": node}
 	if c.given("reason") {
 		w["reason"] = c.text("reason")
@@ -75,10 +85,23 @@ func drainNode(c *call) error {
 	if c.flag("wait") && c.given("from") && w["from"] != nil {
 		return usage("--wait waits for a drain that begins now: leave --from out, or wait later")
 	}
-	if err := c.put(ledger.KindDrain, w); err != nil || !c.flag("wait") {
-		return err
+	if err := c.put(ledger.KindDrain, w); err != nil {
+		return c.nodeMeant(node, err)
+	}
+	if !c.flag("wait") {
+		return nil
 	}
 	return c.awaitEmpty(node)
+}
+
+// drainedNodes are the nodes that are drained or will be; they may be away.
+func (c *call) drainedNodes() (names []string, err error) {
+	var drains []entered[ledger.Drain]
+	err = c.shown(string(ledger.KindDrain), &drains)
+	for _, d := range drains {
+		names = append(names, d.Object.Node)
+	}
+	return names, err
 }
 
 // awaitEmpty returns when nothing runs on a node.
@@ -155,7 +178,14 @@ func setReservation(c *call) error {
 	w := wish{"name": c.args[0]}
 	users := c.names(w, "users", "users")
 	c.names(w, "groups", "groups")
-	c.names(w, "nodes", "nodes")
+	nodes := c.names(w, "nodes", "nodes")
+	for i, node := range nodes {
+		whole, err := c.wholeNode(node)
+		if err != nil {
+			return err
+		}
+		nodes[i] = whole
+	}
 	if err := c.amounts(func() wish { return w.within("amount") }, "", "cpus", "memory", "disk", "gpus"); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (c *call) wholeID(text string) string {
 	if _, ok := pbsID(text); !ok || strings.Contains(id, ".") {
 		return cmp.Or(id, text)
 	}
-	host := cmp.Or(pbsHost(text), c.wanted())
+	host := cmp.Or(pbsHost(text), c.chosen())
 	if host == "" {
 		var err error
 		if host, err = c.serverName(); err != nil {

@@ -134,6 +134,10 @@ func (a *Alteration) of(j Altered) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
+	was.caller.Pool = was.caller.Pool.namesOnly()
+	if !slices.ContainsFunc(a.options, func(o option) bool { return o.letter == 'l' }) { // a word may be gone with its machine
+		is.caller.Pool = was.caller.Pool
+	}
 	a.replaceResources(is)
 	hold := ""
 	for _, o := range a.options {

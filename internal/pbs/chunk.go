@@ -24,6 +24,9 @@ type chunk struct {
 	counted   map[string]int // custom resources, by lower-case name
 	require   []string       // more of what the machine has to be, as expressions
 	words     []string       // all but the CPUs, as -l select would say it
+
+	custom     []string   // words of machines that it wants, and that PBS does not know
+	properties []property // what it wants that may be a machine
 }
 
 func newChunk() chunk { return chunk{count: 1, cpus: 1, processes: -1} }
@@ -125,11 +128,11 @@ func (c *chunk) set(name, v string) error {
 	case !attributeOfMachine(name, v):
 		return refuse("Unknown resource: "+name, exitUnknown)
 	case isTruth && truth:
-		c.require = append(c.require, "TARGET."+name+" =?= true")
+		c.require, c.custom = append(c.require, "TARGET."+name+" =?= true"), append(c.custom, name)
 	case isTruth:
-		c.require = append(c.require, "TARGET."+name+" =!= true")
+		c.require, c.custom = append(c.require, "TARGET."+name+" =!= true"), append(c.custom, name)
 	default:
-		c.require = append(c.require, "TARGET."+name+" == "+classad.StringValue(v).String())
+		c.require, c.custom = append(c.require, "TARGET."+name+" == "+classad.StringValue(v).String()), append(c.custom, name)
 	}
 	return nil
 }
@@ -167,11 +170,7 @@ func (c *chunk) known(name, v string) {
 
 // property asks for what stands alone in -l nodes: a machine of that name, or one of which an administrator has said so.
 func (c *chunk) property(name string) {
-	e := isMachine(name)
-	if identifier.MatchString(name) {
-		e += " || TARGET." + name + " =?= true"
-	}
-	c.require, c.words = append(c.require, e), append(c.words, name+"=true")
+	c.properties, c.words = append(c.properties, property{name, len(c.words)}), append(c.words, name+"=true")
 }
 
 func isMachine(name string) string {

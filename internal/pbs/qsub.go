@@ -25,6 +25,7 @@ type Caller struct {
 	Stdin   func() ([]byte, error)               // reads the script from standard input, likewise
 	IsDir   func(path string) bool               // whether an absolute path is a directory
 	Look    func(program string) (string, error) // finds a program along PATH
+	Pool    *Inventory                           // nil: the pool cannot be asked
 	Dialect func() roost.Dialect                 // that the user speaks; it is asked only where it matters. Nil: OpenPBS
 }
 

@@ -35,7 +35,8 @@ const hello = "#!/bin/sh\necho hello\n"
 
 // TestStories runs the tables of what qsub makes of its arguments and its script: "qsub ARGUMENT…", the script in the lines below it if there are
 // any, and what comes of it: the refusal with the exit status, or what is other than for the plain script. Below "quoted ARGUMENT…" stands the script as
-// one text of Go's; "with NAME=value ARGUMENT…" is qsub with that in its environment, and "torque ARGUMENT…" that of who speaks Torque.
+// one text of Go's; "with NAME=value ARGUMENT…" is qsub with that in its environment, "torque ARGUMENT…" that of who speaks Torque, and "pool ARGUMENT…" that where a pool can
+// be asked, with the machines n1.vm, n2.vm, n7.a, n7.b and gpu, of which some have bigmem and model.
 func TestStories(t *testing.T) {
 	plain, err := ParseQsub(nil, caller(hello))
 	if err != nil {
@@ -52,7 +53,7 @@ func TestStories(t *testing.T) {
 				if script, err = strconv.Unquote(s.Input[0]); err != nil {
 					t.Fatalf("line %d: %v", s.Line, err)
 				}
-			} else if s.Command != "qsub" && s.Command != "with" && s.Command != "torque" {
+			} else if s.Command != "qsub" && s.Command != "with" && s.Command != "torque" && s.Command != "pool" {
 				t.Fatalf("line %d: there is no command %s", s.Line, s.Command)
 			}
 			args, ok := Words(strings.Join(s.Args, " "))
@@ -62,6 +63,12 @@ func TestStories(t *testing.T) {
 			who := caller(script)
 			if s.Command == "with" { // NAME=value in the environment of qsub
 				who.Environ, args = append(who.Environ, args[0]), args[1:]
+			}
+			if s.Command == "pool" {
+				who.Pool = &Inventory{
+					Machines: func() ([]string, error) { return []string{"n1.vm", "n2.vm", "n7.a", "n7.b", "gpu"}, nil },
+					Declares: func(word string) (bool, error) { return word == "bigmem" || word == "model", nil },
+				}
 			}
 			if s.Command == "torque" {
 				who.Dialect = func() roost.Dialect { return roost.Torque }

@@ -32,6 +32,9 @@ func (s *submission) settleRequest() error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkWords(chunks); err != nil {
+		return err
+	}
 	r := &s.request
 	if r.parts, err = s.arrange(chunks, at); err != nil {
 		return err
@@ -69,6 +72,9 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 			at, err = parsePlace(p)
 			s.request.place = p
 		}
+		if err == nil {
+			err = s.lookUp(chunks)
+		}
 		s.exclude(&at)
 		return chunks, at, err
 	}
@@ -94,6 +100,9 @@ func (s *submission) chunks() (chunks []chunk, at place, err error) {
 			chunks[i].set(name, s.wanted[name]) // it was looked at
 			chunks[i].words = append(chunks[i].words, name+"="+s.wanted[name])
 		}
+	}
+	if err := s.lookUp(chunks); err != nil {
+		return nil, at, err
 	}
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {

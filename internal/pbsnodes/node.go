@@ -101,7 +101,7 @@ func (n *Node) attributes() (list []qstat.Attribute) {
 	}
 	add("jobs", n.places())
 	resource("resources_available", "arch", n.Arch)
-	resource("resources_available", "host", n.Host)
+	resource("resources_available", "host", qstat.ShortHost(n.Host))
 	if !n.Condition.Unknown {
 		resource("resources_available", "mem", kilobytes(n.Memory))
 		resource("resources_available", "ncpus", strconv.Itoa(n.CPUs))
