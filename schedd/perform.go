@@ -1,10 +1,12 @@
 package schedd
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/fault"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/dispatch"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -104,8 +106,13 @@ func (s *Schedd) activate(e dispatch.Activate, now time.Time) {
 		s.unlaunchable(e, err, now)
 		return
 	}
-	s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
+	m := &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{
 		Claim: e.Claim, Attempt: ref(e.Attempt), Program: program, HoldForInput: plan.awaited(),
-	}}})
+	}}}
+	if err := rpc.Fits(m); err != nil {
+		s.unlaunchable(e, fmt.Errorf("its program cannot be sent to a node: %w", err), now)
+		return
+	}
+	s.say(e.Node, m)
 	s.pending.after = append(s.pending.after, func() { fault.Point(fault.ScheddAfterActivate) })
 }

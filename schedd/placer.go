@@ -11,6 +11,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/propose"
 )
@@ -136,6 +137,10 @@ const maxTold = 65536
 func (p *placer) send(all []*wire.FromSchedd, send func(*wire.FromSchedd) error) error {
 	p.propose(time.Now(), all)
 	for _, m := range all {
+		if err := rpc.Deliverable(m); err != nil {
+			p.log.Warn("a message to the negotiator cannot be sent", "error", err)
+			continue
+		}
 		if err := send(m); err != nil {
 			return err
 		}

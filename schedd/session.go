@@ -2,13 +2,10 @@ package schedd
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"time"
 
 	"google.golang.org/grpc"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -79,18 +76,15 @@ func (s *Schedd) connect(ctx context.Context, name, address string) *peerNode {
 
 // keepSession holds one session after the other.
 func (s *Schedd) keepSession(ctx context.Context, p *peerNode) {
-	wait, told := firstRetry, ""
+	wait := firstRetry
+	var ends sessionEnds
 	for ctx.Err() == nil {
 		began := time.Now()
 		err := rpc.FromStatus(s.holdSession(ctx, p))
 		if ctx.Err() != nil {
 			return
 		}
-		level := slog.LevelDebug
-		if errors.Is(err, roost.Unauthenticated) && err.Error() != told {
-			level, told = slog.LevelWarn, err.Error()
-		}
-		s.log.Log(ctx, level, "session ended", "node", p.name, "error", err)
+		ends.tell(s.log, p.name, err)
 		if time.Since(began) > lastRetry {
 			wait = firstRetry
 		}
@@ -114,11 +108,10 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
 		return err
 	}
-	first, err := stream.Recv()
+	welcome, err := receiveWelcome(p.name, stream.Recv)
 	if err != nil {
 		return err
 	}
-	welcome := first.GetWelcome()
 	if err := welcomed(p.name, welcome); err != nil {
 		return err
 	}
@@ -128,7 +121,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.pump(ctx, stream.Send)
+		now.out.pump(ctx, func(m *wire.ToStartd) error { return s.deliver(p.name, m, stream.Send) })
 	}()
 	err = s.readSession(ctx, p.name, now, stream)
 	cancel()
@@ -139,7 +132,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 
 // greeting is the first message of a session.
 func (s *Schedd) greeting(machine string) *wire.SessionHello {
-	h := &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine}
+	h := &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
 	if plant.Is(plant.AnyNode) {
 		h.Node = ""
 	}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter"
@@ -50,6 +52,7 @@ func (h *hand) conclude(a *attempt) {
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
 		h.listOutputs(a, e)
 	}
+	status.Reason = plainReason(status.Reason)
 	if a.waits() {
 		close(a.launched)
 	}
@@ -80,6 +83,11 @@ func (h *hand) listOutputs(a *attempt, e *wire.Exited) {
 		a.agent = agent
 		a.outputs, err = outputs(ctx, agent, &a.record)
 	}
+	if errors.Is(err, roost.Exhausted) {
+		a.outputs = nil
+		e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK, "it left more files than can be brought back: "+err.Error()+"; put them into one, or name fewer in outputs"
+		return
+	}
 	if err != nil {
 		h.m.log.Info("outputs are missing", "attempt", a.label(), "err", err)
 		if e.Status.Reason == "" {
@@ -91,35 +99,64 @@ func (h *hand) listOutputs(a *attempt, e *wire.Exited) {
 	}
 }
 
+// outputBound is how many files an attempt brings back. Their names travel in the news of its end, and in the question for them.
+func outputBound() files.ListBound {
+	return files.ListBound{Entries: 100_000, Names: 3 * int(roost.MiB)}
+}
+
+// maxReason is how many bytes an attempt's end may be explained in.
+const maxReason = 4 << 10
+
+// plainReason is an explanation that can be sent: short, and in UTF-8. What users choose is in it, such as the names of their processes and files.
+func plainReason(text string) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= maxReason {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxReason], "") + " …"
+}
+
 // outputs lists what the record's patterns name, or without patterns the top-level files that are new or changed. A missing file does not keep
 // the others from being listed.
 func outputs(ctx context.Context, agent *files.Agent, r *attemptRecord) (all []files.Entry, err error) {
 	if len(r.Outputs) > 0 {
-		all, err = agent.Expand(ctx, r.Scratch, r.Outputs)
-		if err == nil {
-			return all, nil
+		all, err = agent.ExpandWithin(ctx, r.Scratch, r.Outputs, outputBound())
+		if err == nil || errors.Is(err, roost.Exhausted) {
+			return all, err
 		}
-		err = nil
-		seen := make(map[string]bool)
-		for _, pattern := range r.Outputs {
-			some, perr := agent.Expand(ctx, r.Scratch, []string{pattern})
-			err = errors.Join(err, perr)
-			for _, e := range some {
-				if !seen[e.Name] {
-					seen[e.Name] = true
-					all = append(all, e)
-				}
-			}
-		}
-		return all, err
+		return outputsOfEach(ctx, agent, r)
 	}
-	there, err := agent.Snapshot(ctx, r.Scratch)
-	for _, e := range there {
-		if old, known := r.Before[e.Name]; !e.Dir && (!known || old != fileAge{e.Size, e.Modified.UnixNano()}) {
+	return agent.SnapshotWithin(ctx, r.Scratch, outputBound(), func(e files.Entry) bool {
+		old, known := r.Before[e.Name]
+		return !e.Dir && (!known || old != fileAge{e.Size, e.Modified.UnixNano()})
+	})
+}
+
+// outputsOfEach lists what one pattern after the other names.
+func outputsOfEach(ctx context.Context, agent *files.Agent, r *attemptRecord) (all []files.Entry, missing error) {
+	bound, explained := outputBound(), 0
+	seen := make(map[string]bool)
+	for _, pattern := range r.Outputs {
+		some, err := agent.ExpandWithin(ctx, r.Scratch, []string{pattern}, bound)
+		if errors.Is(err, roost.Exhausted) || ctx.Err() != nil {
+			return all, err
+		}
+		if err != nil && explained < maxReason {
+			missing = errors.Join(missing, err)
+			explained += len(err.Error())
+		}
+		for _, e := range some {
+			if seen[e.Name] {
+				continue
+			}
+			if bound.Entries, bound.Names = bound.Entries-1, bound.Names-len(e.Name); bound.Entries < 0 || bound.Names < 0 {
+				return nil, fmt.Errorf("%w: more than %d files, or names of more than %v", roost.Exhausted, outputBound().Entries, roost.Bytes(outputBound().Names))
+			}
+			seen[e.Name] = true
 			all = append(all, e)
 		}
 	}
-	return all, err
+	return all, missing
 }
 
 // status is a starter's news in the words of the wire.

@@ -284,7 +284,7 @@ func (h *hand) stop(a *attempt, o vacate) {
 
 // freeze suspends an attempt, or lets it go on. One that is on its way out is left alone, and one that is being saved goes on when it is.
 func (h *hand) freeze(o freeze) {
-	if !h.is(o.id) || h.starter == nil || h.now.saving.leave != nil {
+	if !h.is(o.id) || h.starter == nil || h.now.exited != nil || h.now.saving.leave != nil {
 		return
 	}
 	h.now.saving.still, h.now.record.Still = o.frozen, o.frozen

@@ -9,8 +9,8 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/startd/slot"
 )
 
 // session is one conversation with a schedd.
@@ -58,7 +58,7 @@ func (m *machine) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.Fr
 	}
 	defer m.post(closed{s})
 	go m.read(stream, s)
-	return s.write(stream)
+	return s.write(stream, func(message *wire.FromStartd, err error) { m.post(undelivered{s, message, err}) })
 }
 
 // speaksFor checks that a peer may act for that schedd: over the network it is what its certificate says. Local daemons are told apart by nothing
@@ -88,8 +88,8 @@ func (m *machine) read(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromS
 	}
 }
 
-// write sends what the loop has to say. What waits goes out in one go: the transport flushes when it has nothing more.
-func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd]) error {
+// write sends what the loop has to say. What waits goes out in one go: the transport flushes when it has nothing more. What cannot be sent is given back.
+func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd], giveBack func(*wire.FromStartd, error)) error {
 	for {
 		select {
 		case <-s.ended:
@@ -99,6 +99,10 @@ func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.From
 		case <-s.out.ready:
 		}
 		for _, message := range s.out.take() {
+			if err := rpc.Deliverable(message); err != nil {
+				giveBack(message, err)
+				continue
+			}
 			if err := stream.Send(message); err != nil {
 				return nil
 			}
@@ -114,7 +118,7 @@ func (l *loop) open(s *session, hello *wire.SessionHello) error {
 	}
 	l.last = s.id
 	l.sessions[s.id] = s
-	s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: l.welcome(s.schedd)}})
+	l.welcome(s, hello.GetParts())
 	l.awaitInput(s)
 	for _, c := range l.core.Of(s.schedd) {
 		l.order(c, retell{})
@@ -133,39 +137,6 @@ func (l *loop) awaitInput(s *session) {
 			s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id), Scratch: a.record.Scratch}}})
 		}
 	}
-}
-
-// welcomeInline bounds the captured output that comes along with a welcome, in bytes: a schedd that was away while thousands of tasks ended
-// fetches the rest, or the message would be larger than any may be.
-const welcomeInline = 4 << 20
-
-// welcome lists what is here of a schedd.
-func (l *loop) welcome(schedd string) *wire.SessionWelcome {
-	room := welcomeInline
-	w := &wire.SessionWelcome{Node: l.m.own.Name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain}
-	for _, c := range l.core.Of(schedd) {
-		state := &wire.ClaimState{
-			Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch,
-			Running: c.Running, Waiting: c.Waits(), Placed: l.placed(c),
-		}
-		if !c.Attempt.Task.Job.IsZero() {
-			state.Attempt = reference(c.Attempt)
-		}
-		if l.lent != nil && c.Running {
-			state.Suspended = l.lent.Why(c.ID)
-		}
-		if c.State == slot.Exited {
-			e := l.exited(c)
-			if room -= len(e.GetStdout()) + len(e.GetStderr()); room < 0 {
-				e = &wire.Exited{
-					Attempt: e.Attempt, Status: e.Status, StdoutSize: e.StdoutSize, StderrSize: e.StderrSize, Outputs: e.Outputs,
-				}
-			}
-			state.Exited = e
-		}
-		w.Claims = append(w.Claims, state)
-	}
-	return w
 }
 
 // say puts a message on a session, if it is still there; tell, on the present one of a schedd.

@@ -2,8 +2,11 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 // Credential says whose rights an agent has.
@@ -26,6 +29,7 @@ type Entry struct {
 const (
 	ChunkSize  = 256 << 10 // bytes that travel at once
 	MaxEntries = 1 << 20   // files of one transfer
+	MaxNames   = 128 << 20 // bytes of their names together
 )
 
 // CreateOptions says how a file is to be made.
@@ -46,12 +50,32 @@ type Agent struct{ link *link }
 // is neither file nor directory, or has a name that cannot travel (not UTF-8, or with control characters). Patterns come from our own
 // side, so they may lead anywhere the user may read.
 func (a *Agent) Expand(ctx context.Context, base string, patterns []string) ([]Entry, error) {
-	return a.list(ctx, request{Op: opExpand, Base: base, Patterns: patterns})
+	return a.list(ctx, request{Op: opExpand, Base: base, Patterns: patterns, Bound: everyList()}, nil)
+}
+
+// ExpandWithin is Expand with a bound. More than it allows is roost.Exhausted.
+func (a *Agent) ExpandWithin(ctx context.Context, base string, patterns []string, bound ListBound) ([]Entry, error) {
+	return a.list(ctx, request{Op: opExpand, Base: base, Patterns: patterns, Bound: bound}, nil)
 }
 
 // Snapshot lists the files and directories at the top of base, sorted by name; two of them tell what is new.
 func (a *Agent) Snapshot(ctx context.Context, base string) ([]Entry, error) {
-	return a.list(ctx, request{Op: opSnapshot, Base: base})
+	return a.list(ctx, request{Op: opSnapshot, Base: base, Bound: everyList()}, nil)
+}
+
+// SnapshotWithin lists of a snapshot what is wanted, within a bound. More than it allows is roost.Exhausted.
+func (a *Agent) SnapshotWithin(ctx context.Context, base string, bound ListBound, wanted func(Entry) bool) ([]Entry, error) {
+	kept := &boundedList{bound: bound}
+	_, err := a.list(ctx, request{Op: opSnapshot, Base: base, Bound: everyList()}, func(e Entry) error {
+		if !wanted(e) {
+			return nil
+		}
+		return kept.add(e)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return kept.list, nil
 }
 
 // Stat describes one file or directory.
@@ -90,18 +114,28 @@ func (a *Agent) RemoveAll(ctx context.Context, base, name string) error {
 // Close ends the agent. Calls under way fail.
 func (a *Agent) Close() error { return a.link.close() }
 
-// list collects the pages of a long answer.
-func (a *Agent) list(ctx context.Context, q request) ([]Entry, error) {
+// list collects the pages of a long answer, or hands each entry to a function. What that refuses ends the list.
+func (a *Agent) list(ctx context.Context, q request, each func(Entry) error) ([]Entry, error) {
 	q.Handle = a.link.number()
-	r, _, err := a.link.call(ctx, q, nil)
-	entries := r.Entries
-	for err == nil && r.More && len(entries) < MaxEntries {
-		r, _, err = a.link.call(ctx, request{Op: opMore, Handle: q.Handle}, nil)
-		entries = append(entries, r.Entries...)
+	kept := &boundedList{bound: q.Bound}
+	if each == nil {
+		each = kept.add
 	}
-	if err != nil {
-		a.link.forget(q.Handle)
-		return nil, err
+	for seen := 0; ; {
+		r, _, err := a.link.call(ctx, q, nil)
+		if seen += 1 + len(r.Entries); err == nil && seen > 2*MaxEntries { // the agent runs as a user
+			err = fmt.Errorf("%s: %w: the agent's list has no end", q.Base, roost.Exhausted)
+		}
+		for i := 0; err == nil && i < len(r.Entries); i++ {
+			err = each(r.Entries[i])
+		}
+		if err != nil {
+			a.link.forget(q.Handle)
+			return nil, err
+		}
+		if !r.More {
+			return kept.list, nil
+		}
+		q = request{Op: opMore, Handle: q.Handle}
 	}
-	return entries, nil
 }

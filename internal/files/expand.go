@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,8 +14,8 @@ import (
 )
 
 // expand lists what patterns name.
-func expand(base string, patterns []string) ([]Entry, error) {
-	var entries []Entry
+func expand(base string, patterns []string, bound ListBound) ([]Entry, error) {
+	entries := &boundedList{bound: bound}
 	for _, pattern := range patterns {
 		from, as, _ := strings.Cut(pattern, " => ")
 		from, as = strings.TrimSpace(from), strings.TrimSpace(as)
@@ -27,13 +28,14 @@ func expand(base string, patterns []string) ([]Entry, error) {
 			if err != nil {
 				return nil, err
 			}
-			if entries, err = gather(entries, path, name); err != nil {
+			if err := gather(entries, path, name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return slices.CompactFunc(entries, func(a, b Entry) bool { return a.Name == b.Name }), nil
+	list := entries.list
+	slices.SortStableFunc(list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return slices.CompactFunc(list, func(a, b Entry) bool { return a.Name == b.Name }), nil
 }
 
 // matches returns absolute paths. A name that exists is itself, whatever signs of patterns it has in it.
@@ -83,18 +85,18 @@ func nameAt(base, path, as string, several bool) (string, error) {
 }
 
 // gather appends a file, or a directory and what is in it.
-func gather(entries []Entry, path, name string) ([]Entry, error) {
+func gather(entries *boundedList, path, name string) error {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, unreadable(path, err)
+		return unreadable(path, err)
 	}
 	if !info.IsDir() && !info.Mode().IsRegular() {
-		return nil, unreadable(path, errors.New(sort(info.Mode())))
+		return unreadable(path, errors.New(sort(info.Mode())))
 	}
 	if !info.IsDir() {
-		return add(entries, path, name, info)
+		return entries.addFile(path, name, info)
 	}
-	err = filepath.WalkDir(path+"/", func(p string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(path+"/", func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return unreadable(p, err)
 		}
@@ -114,34 +116,40 @@ func gather(entries []Entry, path, name string) ([]Entry, error) {
 			return nil // it went while we looked
 		}
 		if err == nil {
-			entries, err = add(entries, p, inside, info)
+			err = entries.addFile(p, inside, info)
 		}
 		return err
 	})
-	return entries, err
 }
 
-func add(entries []Entry, path, name string, info fs.FileInfo) ([]Entry, error) {
-	if len(entries) >= MaxEntries {
-		return nil, fmt.Errorf("%s: %w: more than %d files to transfer", path, roost.Exhausted, MaxEntries)
-	}
-	e := entryOf(name, info)
-	e.Source = filepath.Clean(path)
-	return append(entries, e), nil
-}
+// snapshotPage is how many names of a directory are read at once.
+const snapshotPage = 4096
 
-func snapshot(base string) ([]Entry, error) {
-	list, err := os.ReadDir(base)
+func snapshot(base string, bound ListBound) ([]Entry, error) {
+	dir, err := os.Open(base)
 	if err != nil {
 		return nil, unreadable(base, err)
 	}
-	var entries []Entry
-	for _, d := range list {
-		info, err := d.Info()
-		if err != nil || !d.IsDir() && !d.Type().IsRegular() || !printable(d.Name()) {
-			continue
+	defer dir.Close()
+	entries := &boundedList{bound: bound}
+	for {
+		list, err := dir.ReadDir(snapshotPage)
+		for _, d := range list {
+			info, err := d.Info()
+			if err != nil || !d.IsDir() && !d.Type().IsRegular() || !printable(d.Name()) {
+				continue
+			}
+			if err := entries.add(entryOf(d.Name(), info)); err != nil {
+				return nil, fmt.Errorf("%s: %w", base, err)
+			}
 		}
-		entries = append(entries, entryOf(d.Name(), info))
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, unreadable(base, err)
+		}
 	}
-	return entries, nil
+	slices.SortFunc(entries.list, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries.list, nil
 }

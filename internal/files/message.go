@@ -42,6 +42,7 @@ type request struct {
 	Offset   int64    `json:",omitempty"`
 	Mode     uint32   `json:",omitempty"`
 	Sync     bool     `json:",omitempty"`
+	Bound    ListBound
 }
 
 type reply struct {
@@ -56,7 +57,7 @@ type reply struct {
 // The daemon does not trust an agent that runs as a user, so every message has a bound.
 const (
 	maxHeader = 4 << 20
-	pageSize  = 1000 // entries of one reply: names are shorter than 4 KiB (PATH_MAX)
+	pageSize  = 1000 // entries of one reply, if their names are not too long for it
 )
 
 // A message on the link is two lengths of four bytes, little endian, then a header in JSON and data of those lengths.

@@ -65,10 +65,10 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 	}
 	switch q.Op {
 	case opExpand:
-		entries, err := expand(q.Base, q.Patterns)
+		entries, err := expand(q.Base, q.Patterns, q.Bound)
 		return s.page(q.Handle, entries), nil, err
 	case opSnapshot:
-		entries, err := snapshot(q.Base)
+		entries, err := snapshot(q.Base, q.Bound)
 		return s.page(q.Handle, entries), nil, err
 	case opMore:
 		return s.page(q.Handle, s.pages[q.Handle]), nil, nil
@@ -101,12 +101,13 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 }
 
 func (s *server) page(handle uint64, entries []Entry) reply {
-	if len(entries) <= pageSize {
+	n := onePage(entries)
+	if n == len(entries) {
 		delete(s.pages, handle)
 		return reply{Entries: entries}
 	}
-	s.pages[handle] = entries[pageSize:]
-	return reply{Entries: entries[:pageSize], More: true}
+	s.pages[handle] = entries[n:]
+	return reply{Entries: entries[:n], More: true}
 }
 
 func (s *server) drop(handle uint64) {

@@ -38,9 +38,10 @@ const (
 	slowNode        = time.Minute      // for a daemon to take what was sent to it
 	slowUser        = 5 * time.Minute  // for a user: his output may stand still while he reads a page
 	maxMessage      = 64 << 20         // bytes: of a submission, and of what clients take
+	maxReply        = maxMessage / 2   // of what our own servers send to them
 	small, ordinary = 64 << 10, 4 << 20
-	sessions        = 8 << 20  // the first message tells of all grants and requests of a node
 	program         = 32 << 20 // an ad, and a script in it: roost.MaxAdBytes of each
+	sessions        = program  // with a negotiator: a request has the ad of a job
 )
 
 // Bounds on the bytes of requests that a server holds. A call waits until they allow its request.
@@ -52,6 +53,9 @@ const (
 // Program and Sessions are the options of a server whose peers send longer messages than others: of a startd, and of a negotiator.
 func Program() grpc.ServerOption  { return grpc.MaxRecvMsgSize(program) }
 func Sessions() grpc.ServerOption { return grpc.MaxRecvMsgSize(sessions) }
+
+// PartSize is how many bytes of a long list travel in one message.
+const PartSize = 1 << 20
 
 // sizes says how many bytes a message to each method may have. A longer one is refused before it is parsed.
 func sizes() map[string]int {

@@ -27,7 +27,7 @@ func TestManualSaysTheBounds(t *testing.T) {
 			t.Errorf("it does not say %q", want)
 		}
 	}
-	if maxHandshakes != 1024 || maxHandshakesOf != 128 || maxConnsOf != 1024 || maxCallsOf != 1024 || maxUploadsOf != 128 || maxStreams != 1024 || program != 32<<20 || sessions != 8<<20 ||
+	if maxHandshakes != 1024 || maxHandshakesOf != 128 || maxConnsOf != 1024 || maxCallsOf != 1024 || maxUploadsOf != 128 || maxStreams != 1024 || program != 32<<20 || sessions != 32<<20 ||
 		ordinary != 4<<20 || small != 64<<10 || maxLines != 500 || moreLines != 5 || tellAgain.Minutes() != 1 {
 		t.Errorf("a bound has changed: say so in roost-security(7), and here")
 	}

@@ -1,0 +1,95 @@
+package startd
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// welcome says what is here of a schedd: its claims, and then the ends of attempts that it has not acknowledged. Both are as long as users make them, so
+// neither may become one message: the claims come in parts, if the schedd takes them so, and the ends of attempts come one by one when they are too long
+// to come along.
+func (l *loop) welcome(s *session, parts bool) {
+	room := rpc.PartSize
+	var states []*wire.ClaimState
+	var later []*wire.FromStartd
+	for _, c := range l.core.Of(s.schedd) {
+		state := l.claimState(c)
+		if c.State == slot.Exited {
+			e := l.exited(c)
+			if size := proto.Size(e); size <= room {
+				room -= size
+				state.Exited = e
+			} else {
+				later = append(later, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: e}})
+			}
+		}
+		states = append(states, state)
+	}
+	for first := true; first || len(states) > 0; first = false {
+		n := len(states)
+		if parts {
+			n = rpc.Part(states)
+		}
+		s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
+			Node: l.m.own.Name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain, Claims: states[:n], More: n < len(states),
+		}}})
+		states = states[n:]
+	}
+	for _, message := range later {
+		s.out.put(message)
+	}
+}
+
+// claimState is how a claim is, but for the end of its attempt.
+func (l *loop) claimState(c *slot.Claim) *wire.ClaimState {
+	state := &wire.ClaimState{
+		Claim: uint64(c.ID), Resources: wire.FromResources(c.Resources), Owner: c.Owner, Grant: c.Grant.ID, Epoch: c.Grant.Epoch,
+		Running: c.Running, Waiting: c.Waits(), Placed: l.placed(c),
+	}
+	if !c.Attempt.Task.Job.IsZero() {
+		state.Attempt = reference(c.Attempt)
+	}
+	if l.lent != nil && c.Running {
+		state.Suspended = plainReason(l.lent.Why(c.ID))
+	}
+	return state
+}
+
+// undelivered gives back a message that could not be sent.
+type undelivered struct {
+	session *session
+	message *wire.FromStartd
+	err     error
+}
+
+// undelivered ends what a message was about that its schedd cannot be told. The session goes on, and everything else with it.
+func (l *loop) undelivered(n undelivered) {
+	l.refused("a message cannot be sent", "schedd", n.session.schedd, "err", n.err)
+	var about *wire.AttemptRef
+	switch m := n.message.GetOf().(type) {
+	case *wire.FromStartd_Exited:
+		c, ok := l.core.Find(attemptID(n.session.schedd, m.Exited.GetAttempt()))
+		short := &wire.Exited{Attempt: m.Exited.GetAttempt(), Waiting: m.Exited.GetWaiting(), Status: &wire.ExitStatus{
+			Cause: wire.Cause_CAUSE_LAUNCH, Reason: plainReason("it has ended, and its submit node cannot be told how: " + n.err.Error()),
+		}}
+		if ok && l.exits[c.ID] == m.Exited {
+			l.exits[c.ID] = short
+		}
+		l.say(n.session.id, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: short}})
+		return
+	case *wire.FromStartd_Input:
+		about = m.Input.GetAttempt()
+	case *wire.FromStartd_Started:
+		about = m.Started.GetAttempt()
+	case *wire.FromStartd_Suspended:
+		about = m.Suspended.GetAttempt()
+	default: // a report, which the next one replaces, or an answer that is asked for again
+		return
+	}
+	if c, ok := l.core.Find(attemptID(n.session.schedd, about)); ok {
+		l.order(c, vacate{id: c.Attempt, cause: wire.Cause_CAUSE_LAUNCH, fast: true, reason: plainReason("its submit node cannot be told of it: " + n.err.Error())})
+	}
+}
