@@ -171,7 +171,18 @@ func (p *plan) beside(w *want, at, n int) int {
 			}
 		}
 	}
-	return mine.Units(p.now, w.length(), weight(w.Class.Resources, w.Class.App, 1), n)
+	return mine.Units(p.now, f.lengthBeside(w), weight(w.Class.Resources, w.Class.App, 1), n)
+}
+
+// lengthBeside is how long a unit of a want is taken to run beside what is held of a machine. Where a request was told when it starts at the latest, that is as
+// long as the unit may: a prediction that is too short would delay it. Elsewhere it is as long as it is expected to.
+func (f *future) lengthBeside(w *want) forecast.Seconds {
+	for i := range f.holds {
+		if h := &f.holds[i]; h.head != nil && h.head.certainty == ByWalltime && !h.entitled(w) {
+			return seconds(w.Walltime)
+		}
+	}
+	return w.length()
 }
 
 // took notes that n units of a want were placed on a machine: what is held for it is held no more.
@@ -195,7 +206,7 @@ func (p *plan) keptFor(w *want, at int) (Kind, string) {
 	for i, h := range f.Holds {
 		if of := &f.holds[i]; !of.entitled(w) {
 			alone := forecast.Machine{Free: p.seen(w, at, f.Free), Releases: f.Releases, Holds: []forecast.Hold{h}}
-			if alone.Units(p.now, w.length(), weight(w.Class.Resources, w.Class.App, 1), 1) == 0 {
+			if alone.Units(p.now, f.lengthBeside(w), weight(w.Class.Resources, w.Class.App, 1), 1) == 0 {
 				return of.kind(h.From > p.now), p.holdText(h, of)
 			}
 		}

@@ -54,9 +54,12 @@ func (p *plan) brieflyBeside(w *want, at int) (longest forecast.Seconds) {
 	if w.Gang > 1 {
 		return 0
 	}
-	r, view := weight(w.Class.Resources, w.Class.App, 1), p.view(w, at)
+	r, view, whole := weight(w.Class.Resources, w.Class.App, 1), p.view(w, at), w.length()
+	if f := p.futures[at]; f != nil {
+		whole = f.lengthBeside(w)
+	}
 	for _, h := range view.Holds {
-		if length := h.From - p.now; length > longest && length < w.length() && view.Units(p.now, length, r, 1) > 0 {
+		if length := h.From - p.now; length > longest && length < whole && view.Units(p.now, length, r, 1) > 0 {
 			longest = length
 		}
 	}
