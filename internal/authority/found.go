@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // Founder is whom a new pool begins with: the machine of its authority.
@@ -40,7 +39,7 @@ func Found(dir string, f Founder) (certificate []byte, ca *x509.Certificate, err
 	if err != nil {
 		return nil, nil, err
 	}
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.db.Update(func(tx *dbfile.Tx) error {
 		now := time.Now()
 		if _, err := s.replace(tx, f.Name, now); err != nil {
 			return err

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // How long things hold and are remembered.
@@ -52,8 +51,8 @@ func (s *store) mint(part Part, name string, life time.Duration, now time.Time) 
 	}
 	t := NewToken(s.ca.Certificate())
 	kept := &token{Part: part, Name: name, Made: now.UnixNano(), Expires: now.Add(life).UnixNano()}
-	return t, kept, s.db.Update(func(tx *bolt.Tx) error {
-		if tx.Bucket(tokensBucket).Stats().KeyN >= maxTokens {
+	return t, kept, s.db.Update(func(tx *dbfile.Tx) error {
+		if tx.Bucket(tokensBucket).Len() >= maxTokens {
 			return fmt.Errorf("token: %w: %d are kept already: take away those that nobody needs with roost token rm", roost.Exhausted, maxTokens)
 		}
 		return save(tx, tokensBucket, digest(t.Secret[:]), kept)
@@ -65,7 +64,7 @@ func nameable(name string) bool { return name != "ca" && config.ValidName(name) 
 
 // knows reports whether there is a token with that secret. It keeps those who have none away from what locks the store.
 func (s *store) knows(secret []byte) (known bool) {
-	s.db.View(func(tx *bolt.Tx) error {
+	s.db.View(func(tx *dbfile.Tx) error {
 		known = tx.Bucket(tokensBucket).Get(digest(secret)) != nil
 		return nil
 	})
@@ -75,7 +74,7 @@ func (s *store) knows(secret []byte) (known bool) {
 // join uses a token up and returns the certificate that it gives, which is on the disk by then. Whatever goes wrong leaves the token as it was.
 // Others of the node's certificates may be on the list of revoked ones then.
 func (s *store) join(a asking, now time.Time) (got *issued, replaced bool, err error) {
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.db.Update(func(tx *dbfile.Tx) error {
 		key := digest(a.secret)
 		t, ok, err := load[token](tx, tokensBucket, key)
 		if err != nil {
@@ -113,7 +112,7 @@ func errUnknown(pool string) error {
 }
 
 // again answers one whose token is used up already: himself, if it is the same key and his answer may have been lost.
-func (s *store) again(tx *bolt.Tx, t *token, a asking, now time.Time) (*issued, error) {
+func (s *store) again(tx *dbfile.Tx, t *token, a asking, now time.Time) (*issued, error) {
 	record, ok, err := load[issued](tx, issuedBucket, t.Used.Serial)
 	if err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (s *store) again(tx *bolt.Tx, t *token, a asking, now time.Time) (*issued, 
 }
 
 // admissible says who it is that joins, if he may.
-func (s *store) admissible(tx *bolt.Tx, t *token, a asking, now time.Time) (*issued, error) {
+func (s *store) admissible(tx *dbfile.Tx, t *token, a asking, now time.Time) (*issued, error) {
 	if now.UnixNano() >= t.Expires {
 		return nil, fmt.Errorf("token: %w: it ran out %s, and here it is %s: ask for a new one (roost token)", roost.PermissionDenied, when(t.Expires), when(now.UnixNano()))
 	}
@@ -162,7 +161,7 @@ func (s *store) admissible(tx *bolt.Tx, t *token, a asking, now time.Time) (*iss
 }
 
 // replace revokes what a name still has: the machine that joins has taken its place.
-func (s *store) replace(tx *bolt.Tx, name string, now time.Time) (any bool, err error) {
+func (s *store) replace(tx *dbfile.Tx, name string, now time.Time) (any bool, err error) {
 	n, err := revoke(tx, name, "joined again", now)
 	return n > 0, err
 }

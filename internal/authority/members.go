@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // info is what people may know of a token.
@@ -25,7 +24,7 @@ func (t *token) info(digest []byte) *wire.TokenInfo {
 
 // tokens lists all that are kept, the newest last.
 func (s *store) tokens() (list []*wire.TokenInfo, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *dbfile.Tx) error {
 		return each(tx, tokensBucket, func(key []byte, t *token) error {
 			list = append(list, t.info(key))
 			return nil
@@ -38,7 +37,7 @@ func (s *store) tokens() (list []*wire.TokenInfo, err error) {
 // members lists the nodes that were ever let in and are remembered, by name: of each the certificate that holds for longest.
 func (s *store) members() (list []*wire.MemberInfo, err error) {
 	newest := map[string]*issued{}
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *dbfile.Tx) error {
 		return each(tx, issuedBucket, func(_ []byte, i *issued) error {
 			if n := newest[i.Name]; n == nil || n.Revoked != 0 && i.Revoked == 0 || (n.Revoked == 0) == (i.Revoked == 0) && n.Expires < i.Expires {
 				newest[i.Name] = i
@@ -60,7 +59,7 @@ func (s *store) remove(id string) (info *wire.TokenInfo, err error) {
 	if _, herr := hex.DecodeString(id + strings.Repeat("0", len(id)%2)); herr != nil || len(id) < 4 {
 		return nil, fmt.Errorf("token %q: %w: name it by its id, or at least four letters of it, as roost token list shows it", id, roost.Invalid)
 	}
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.db.Update(func(tx *dbfile.Tx) error {
 		var found []byte
 		err := each(tx, tokensBucket, func(key []byte, t *token) error {
 			if !strings.HasPrefix(tokenID(key), strings.ToLower(id)) {

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 const (
@@ -29,7 +28,7 @@ type member struct {
 
 // renew gives a node a new certificate with the name and the roles that it has. One that asks again soon, because the answer was lost, gets the same.
 func (s *store) renew(m member, public ed25519.PublicKey, now time.Time) (got *issued, err error) {
-	err = s.db.Update(func(tx *bolt.Tx) error {
+	err = s.db.Update(func(tx *dbfile.Tx) error {
 		old, ok, err := load[issued](tx, issuedBucket, m.serial.Bytes())
 		if err != nil {
 			return err

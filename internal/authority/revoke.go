@@ -6,14 +6,13 @@ import (
 	"path/filepath"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // revoke marks all certificates of a name that hold.
-func revoke(tx *bolt.Tx, name, reason string, now time.Time) (n int, err error) {
+func revoke(tx *dbfile.Tx, name, reason string, now time.Time) (n int, err error) {
 	err = of(tx, name, func(serial []byte, i *issued) error {
 		if !i.holds(now) {
 			return nil
@@ -30,7 +29,7 @@ func (s *store) putOut(name, reason string, now time.Time) (n int, err error) {
 	if name == s.self {
 		return 0, fmt.Errorf("node %s: %w: this is the authority's own node, without which there is no pool", name, roost.Invalid)
 	}
-	err = s.db.Update(func(tx *bolt.Tx) (err error) {
+	err = s.db.Update(func(tx *dbfile.Tx) (err error) {
 		if err := s.adopt(tx, name); err != nil {
 			return err
 		}
@@ -43,7 +42,7 @@ func (s *store) putOut(name, reason string, now time.Time) (n int, err error) {
 }
 
 // adopt writes down the certificate that was made for a name by hand, if there is one.
-func (s *store) adopt(tx *bolt.Tx, name string) error {
+func (s *store) adopt(tx *dbfile.Tx, name string) error {
 	if !nameable(name) {
 		return fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
 	}
@@ -61,7 +60,7 @@ func (s *store) adopt(tx *bolt.Tx, name string) error {
 
 // revoked reports whether a certificate was.
 func (s *store) revoked(serial *big.Int) (why *issued, err error) {
-	err = s.db.View(func(tx *bolt.Tx) error {
+	err = s.db.View(func(tx *dbfile.Tx) error {
 		record, ok, err := load[issued](tx, issuedBucket, serial.Bytes())
 		if ok && record.Revoked != 0 {
 			why = record
@@ -82,7 +81,7 @@ type revocations struct {
 func (s *store) list(now time.Time) (*revocations, error) {
 	l := &revocations{signed: now}
 	var all []pki.Revoked
-	err := s.db.Update(func(tx *bolt.Tx) (err error) {
+	err := s.db.Update(func(tx *dbfile.Tx) (err error) {
 		if l.number, err = bump(tx, now); err != nil {
 			return err
 		}

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pki"
 	"github.com/roost-batch/roost/schedd/dbfile"
@@ -67,7 +65,7 @@ func (i *issued) holds(now time.Time) bool { return i.Revoked == 0 && now.UnixNa
 
 // store is what an authority must not forget, in a file of its own that is synced before anything is answered.
 type store struct {
-	db   *bolt.DB
+	db   *dbfile.DB
 	ca   *pki.Authority
 	dir  string
 	self string // the name of the authority's own node, which nobody else gets
@@ -82,16 +80,7 @@ func openStore(dir, self string) (*store, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
 	}
-	db, err := dbfile.Open(filepath.Join(dir, storeFile), 0, func(db *bolt.DB) error {
-		return db.Update(func(tx *bolt.Tx) error {
-			for _, name := range [][]byte{tokensBucket, issuedBucket, namesBucket, numbersBucket} {
-				if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	})
+	db, err := dbfile.Open(filepath.Join(dir, storeFile), fileKind(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +90,7 @@ func openStore(dir, self string) (*store, error) {
 func (s *store) close() error { return s.db.Close() }
 
 // load reads a record, and reports whether it is there. One that cannot be read is an error: to take it for missing would let a used token in.
-func load[T any](tx *bolt.Tx, bucket, key []byte) (*T, bool, error) {
+func load[T any](tx *dbfile.Tx, bucket, key []byte) (*T, bool, error) {
 	text := tx.Bucket(bucket).Get(key)
 	if text == nil {
 		return nil, false, nil
@@ -113,7 +102,7 @@ func load[T any](tx *bolt.Tx, bucket, key []byte) (*T, bool, error) {
 	return record, true, nil
 }
 
-func save(tx *bolt.Tx, bucket, key []byte, record any) error {
+func save(tx *dbfile.Tx, bucket, key []byte, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -122,7 +111,7 @@ func save(tx *bolt.Tx, bucket, key []byte, record any) error {
 }
 
 // each calls f for every record of a bucket, in the order of their keys.
-func each[T any](tx *bolt.Tx, bucket []byte, f func(key []byte, record *T) error) error {
+func each[T any](tx *dbfile.Tx, bucket []byte, f func(key []byte, record *T) error) error {
 	return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
 		record, _, err := load[T](tx, bucket, key)
 		if err != nil {
@@ -133,7 +122,7 @@ func each[T any](tx *bolt.Tx, bucket []byte, f func(key []byte, record *T) error
 }
 
 // of calls f for every certificate that was ever given to a name and is still kept.
-func of(tx *bolt.Tx, name string, f func(serial []byte, record *issued) error) error {
+func of(tx *dbfile.Tx, name string, f func(serial []byte, record *issued) error) error {
 	first := append([]byte(name), 0)
 	var serials [][]byte // collected before f is called, which may change the bucket
 	for c, key := tx.Bucket(namesBucket).Cursor(), []byte(nil); ; {
@@ -163,7 +152,7 @@ func of(tx *bolt.Tx, name string, f func(serial []byte, record *issued) error) e
 }
 
 // admit signs a certificate and writes it down. The record says for whom; it gets the rest.
-func (s *store) admit(tx *bolt.Tx, record issued, public ed25519.PublicKey, now time.Time) (*issued, []byte, error) {
+func (s *store) admit(tx *dbfile.Tx, record issued, public ed25519.PublicKey, now time.Time) (*issued, []byte, error) {
 	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), Validity)
 	if err != nil {
 		return nil, nil, err
@@ -177,7 +166,7 @@ func (s *store) admit(tx *bolt.Tx, record issued, public ed25519.PublicKey, now 
 }
 
 // write keeps a certificate where it is found by its number and by its name.
-func (s *store) write(tx *bolt.Tx, serial []byte, record *issued) error {
+func (s *store) write(tx *dbfile.Tx, serial []byte, record *issued) error {
 	entry := append(append([]byte(record.Name), 0), serial...)
 	return errors.Join(save(tx, issuedBucket, serial, record), tx.Bucket(namesBucket).Put(entry, []byte{}))
 }
@@ -189,7 +178,7 @@ func keyDigest(public ed25519.PublicKey) []byte {
 
 // bump gives the next list of revoked certificates its number. Numbers follow the clock where they can, so that they rise even when
 // a store is put back from an old copy: nodes do not go back to an older list.
-func bump(tx *bolt.Tx, now time.Time) (int64, error) {
+func bump(tx *dbfile.Tx, now time.Time) (int64, error) {
 	b, key := tx.Bucket(numbersBucket), []byte("revocations")
 	next := now.UnixMilli()
 	if old := b.Get(key); len(old) == 8 {
@@ -200,7 +189,7 @@ func bump(tx *bolt.Tx, now time.Time) (int64, error) {
 
 // forget drops what is of no use to anybody any more.
 func (s *store) forget(now time.Time) error {
-	return s.db.Update(func(tx *bolt.Tx) error {
+	return s.db.Update(func(tx *dbfile.Tx) error {
 		var tokens, serials, names [][]byte
 		err := each(tx, tokensBucket, func(key []byte, t *token) error {
 			if now.UnixNano() > t.Expires+int64(rememberTokens) {
@@ -221,7 +210,7 @@ func (s *store) forget(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		for bucket, keys := range map[*bolt.Bucket][][]byte{tx.Bucket(tokensBucket): tokens, tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
+		for bucket, keys := range map[*dbfile.Bucket][][]byte{tx.Bucket(tokensBucket): tokens, tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
 			for _, key := range keys {
 				if err := bucket.Delete(key); err != nil {
 					return err

@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/pki"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // noon is when the tests begin; certificates get the clock of the host, which is near.
@@ -269,8 +268,8 @@ func TestWhatNobodyNeedsIsForgotten(t *testing.T) {
 			t.Errorf("after %v: got %v, %v", tt.after, tokens, members)
 		}
 	}
-	s.db.View(func(tx *bolt.Tx) error {
-		if n := tx.Bucket(namesBucket).Stats().KeyN; n != 0 {
+	s.db.View(func(tx *dbfile.Tx) error {
+		if n := tx.Bucket(namesBucket).Len(); n != 0 {
 			t.Errorf("%d names are left", n)
 		}
 		return nil

@@ -21,8 +21,14 @@ func doctorCommand() *command {
 		examples: []example{
 			{"roost doctor", "check everything"},
 			{"roost doctor --json", "the same, for a monitor"},
+			{"roost doctor --repair --dry-run", "say what of this node's files is damaged, and what a repair would take out"},
 		},
-		flags: []ucli.Flag{jsonFlag()},
+		flags: []ucli.Flag{
+			jsonFlag(),
+			&ucli.BoolFlag{Name: "repair", Usage: "take out of this node's files what is damaged; its daemons must be stopped"},
+			&ucli.BoolFlag{Name: "dry-run", Usage: "with --repair, only say what would be taken out"},
+			&ucli.StringFlag{Name: "config", Usage: "with --repair, the node `FILE` of the node that is meant"},
+		},
 	}
 }
 
@@ -43,6 +49,12 @@ const (
 )
 
 func examine(c *call) error {
+	if c.flag("repair") {
+		return c.repairFiles()
+	}
+	if c.flag("dry-run") {
+		return usage("--dry-run says what --repair would do: give both")
+	}
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
 	written, node := c.examineFiles()

@@ -1,10 +1,11 @@
 // Package dbfile opens bbolt files whose contents a daemon must not trust: a disk may have damaged them, or somebody may have put something else
-// there. bbolt trusts its pages: it panics over bad ones, in a goroutine of its own when it opens a file, and faults where a file has lost its
-// end. So a file is read through once, guarded, before bbolt has its way with it.
+// there. bbolt trusts its pages: it panics over bad ones, in a goroutine of its own when it opens a file, faults where a file has lost its end, and
+// takes what a flipped bit has made for what was written. So each record has a checksum, the file a seal that counts them, and a mark beside it says
+// which transaction was the last; and all of that is read through once, by a reader that trusts nothing, before bbolt has its way with the file.
 package dbfile
 
 import (
-	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,74 +22,108 @@ import (
 // patience is how long an open waits for the owner before to let go of the file.
 const patience = 3 * time.Second
 
-// Open opens the file at path, which need not be there, and calls ready, where panics are errors too. Space is mapped for a file of that many
-// bytes from the start. A file that another process has open gives roost.Conflict, a damaged one roost.BadConfig.
-func Open(path string, size int, ready func(*bolt.DB) error) (*bolt.DB, error) {
-	var db *bolt.DB
-	err := examine(path)
-	if err == nil {
-		err = Guard(func() (err error) {
-			db, err = bolt.Open(path, 0o600, &bolt.Options{
-				Timeout: patience, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: size,
-			})
-			if err == nil {
-				err = ready(db)
-			}
-			return err
-		})
+// Open opens the file at path, which need not be there, and calls ready, where panics are errors too. A file that another process has open gives
+// roost.Conflict; one that is damaged a DamageError, which is of kind roost.BadConfig. One without checksums gets them.
+func Open(path string, k Kind, ready func(*DB) error) (*DB, error) {
+	db := &DB{path: path}
+	var s *seal
+	err := Guard(func() (err error) {
+		s, err = check(path, &k)
+		return err
+	})
+	if err == nil && s == nil {
+		s = &seal{buckets: map[string]tally{}}
+		rand.Read(s.id[:])
 	}
+	if err == nil {
+		err = Guard(func() error { return db.open(s, &k, ready) })
+	}
+	var damage *DamageError
 	switch {
 	case err == nil:
 		return db, nil
 	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, fmt.Errorf("%s: %w: another daemon has it open", path, roost.Conflict)
+		err = fmt.Errorf("%s: %w: another daemon has it open", path, roost.Conflict)
+	case !errors.As(err, &damage):
+		err = fmt.Errorf("%s %s: %w: the file is damaged or cannot be used: %w", k.What, path, roost.BadConfig, err)
 	}
-	if db != nil {
-		db.Close()
-	}
-	return nil, fmt.Errorf("%s: %w: the file is damaged or cannot be used: %w", path, roost.BadConfig, err)
+	db.Close()
+	return nil, err
 }
 
-// examine reads all of a file, if it is there.
-func examine(path string) error {
-	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
-		return nil
+func (db *DB) open(s *seal, k *Kind, ready func(*DB) error) (err error) {
+	if db.bolt, err = bolt.Open(db.path, 0o600, options(k.Map)); err != nil {
+		return err
 	}
-	return Guard(func() error {
-		db, err := bolt.Open(path, 0o600, &bolt.Options{Timeout: patience, ReadOnly: true})
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		return db.View(func(tx *bolt.Tx) error {
-			if info, err := os.Stat(path); err != nil || info.Size() < tx.Size() {
-				return fmt.Errorf("it has lost its end: %d bytes should be there", tx.Size())
+	if db.mark, err = os.OpenFile(db.path+markSuffix, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+		return err
+	}
+	db.seal = s
+	err = db.Update(func(tx *Tx) error {
+		for _, name := range k.Buckets {
+			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+				return err
 			}
-			return tx.ForEach(func(_ []byte, b *bolt.Bucket) error { return walk(b) })
-		})
-	})
-}
-
-// lookUp is after how many keys one is looked up, so that the pages above it are read as well.
-const lookUp = 16
-
-// walk touches every key and value of a bucket, and sees that they are in order.
-func walk(b *bolt.Bucket) error {
-	var before []byte
-	n, sum := 0, byte(0)
-	return b.ForEach(func(k, v []byte) error {
-		if n > 0 && bytes.Compare(before, k) >= 0 {
-			return fmt.Errorf("key %x comes after %x", k, before)
 		}
-		for _, c := range v {
-			sum ^= c // read, so that a page that is not there faults here
-		}
-		if n++; n%lookUp == 0 && !bytes.Equal(b.Get(k), v) {
-			return fmt.Errorf("key %x is not found where it stands", k)
-		}
-		before = append(before[:0], k...)
 		return nil
 	})
+	if err == nil && ready != nil {
+		err = ready(db)
+	}
+	return err
+}
+
+func options(size int) *bolt.Options {
+	return &bolt.Options{Timeout: patience, NoFreelistSync: true, FreelistType: bolt.FreelistMapType, InitialMmapSize: size}
+}
+
+// check reads all of a file, gives it checksums if it has none, and returns its seal; nil where there is no file yet.
+func check(path string, k *Kind) (*seal, error) {
+	c, last, err := look(path, k, nil)
+	switch {
+	case err != nil || c == nil:
+		return nil, err
+	case len(c.damages) > 0:
+		return nil, &DamageError{path, *k, c.damages}
+	case c.format > format:
+		return nil, fmt.Errorf("its format is %d, and this program knows %d", c.format, format)
+	case c.seal == nil && last == nil:
+		if err := upgrade(path, k); err != nil {
+			return nil, fmt.Errorf("checksums for its records: %w", err)
+		}
+		return check(path, k)
+	}
+	return c.seal, nil
+}
+
+// look reads all of a file, and its mark. What both tell of damages is in the contents; there are none where there is no file yet.
+func look(path string, k *Kind, record func(bucket string, key, value []byte)) (*contents, *mark, error) {
+	last, err := readMark(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &contents{}
+	info, err := os.Stat(path)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case err != nil && !missing:
+		return nil, nil, err
+	case (missing || info.Size() == 0) && last == nil:
+		return nil, nil, nil
+	case missing || info.Size() == 0:
+		c.damages = append(c.damages, Damage{What: fmt.Sprintf("it is gone or empty, and %d transactions were written to it", last.txid)})
+		return c, last, nil
+	}
+	if c, err = examine(path, k, record); err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case last == nil:
+	case c.seal == nil && len(c.damages) == 0:
+		c.damages = append(c.damages, Damage{What: "its records have no checksums, and once had"})
+	case c.seal != nil && c.seal.buckets != nil && c.seal.id == last.id && c.txid < last.txid:
+		c.damages = append(c.damages, Damage{What: fmt.Sprintf("it is as it was after transaction %d, and the last was %d: what was written since is not in it", c.txid, last.txid)})
+	}
+	return c, last, nil
 }
 
 // Guard runs f and turns its panics into errors, and its faults in mapped memory.

@@ -7,17 +7,17 @@ import (
 	"path/filepath"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
 )
+
+var kind = Kind{What: "file", Buckets: []string{"b"}}
 
 // write makes a file with some pages of keys and values.
 func write(t testing.TB, path string) {
 	t.Helper()
-	db, err := Open(path, 0, func(db *bolt.DB) error {
-		return db.Update(func(tx *bolt.Tx) error {
-			b, err := tx.CreateBucketIfNotExists([]byte("b"))
+	db, err := Open(path, kind, func(db *DB) error {
+		return db.Update(func(tx *Tx) (err error) {
+			b := tx.Bucket([]byte("b"))
 			for i := 0; err == nil && i < 2000; i++ {
 				err = b.Put(fmt.Appendf(nil, "%08d", i), make([]byte, 40))
 			}
@@ -47,7 +47,7 @@ func TestEveryPageDamaged(t *testing.T) {
 			if err := os.WriteFile(path, b, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			db, err := Open(path, 0, func(*bolt.DB) error { return nil })
+			db, err := Open(path, kind, func(*DB) error { return nil })
 			if err == nil {
 				db.Close()
 			} else if !errors.Is(err, roost.BadConfig) {
@@ -61,10 +61,10 @@ func TestEveryPageDamaged(t *testing.T) {
 func TestReadyFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
 	cause := errors.New("cause")
-	if _, err := Open(path, 0, func(*bolt.DB) error { return cause }); !errors.Is(err, cause) {
+	if _, err := Open(path, kind, func(*DB) error { return cause }); !errors.Is(err, cause) {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open(path, 0, func(*bolt.DB) error { panic("p") }); !errors.Is(err, roost.BadConfig) {
+	if _, err := Open(path, kind, func(*DB) error { panic("p") }); !errors.Is(err, roost.BadConfig) {
 		t.Errorf("got %v", err)
 	}
 	write(t, path)

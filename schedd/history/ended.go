@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
+	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/table"
 )
 
@@ -17,7 +16,7 @@ import (
 func endKey(ended, seq []byte) []byte { return append(slices.Clone(ended), seq...) }
 
 // noteEnd puts a job into the index. It must not be in jobs with this time yet: one that goes in twice has one entry.
-func noteEnd(tx *bolt.Tx, seq uint64, ended time.Time) error {
+func noteEnd(tx *dbfile.Tx, seq uint64, ended time.Time) error {
 	if err := forgetEnd(tx, seq); err != nil {
 		return err
 	}
@@ -25,7 +24,7 @@ func noteEnd(tx *bolt.Tx, seq uint64, ended time.Time) error {
 }
 
 // forgetEnd takes a job that is in jobs out of the index.
-func forgetEnd(tx *bolt.Tx, seq uint64) error {
+func forgetEnd(tx *dbfile.Tx, seq uint64) error {
 	record := tx.Bucket(bucketJobs).Get(be(seq))
 	if len(record) < 8 {
 		return nil
@@ -35,7 +34,7 @@ func forgetEnd(tx *bolt.Tx, seq uint64) error {
 
 // Recent lists the jobs that came into the history since then, by their numbers.
 func (h *History) Recent(since time.Time) (seqs []uint64, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketEnded).Cursor()
 		for k, _ := c.Seek(be(uint64(since.UnixNano()))); k != nil; k, _ = c.Next() {
 			seqs = append(seqs, binary.BigEndian.Uint64(k[8:]))
@@ -48,7 +47,7 @@ func (h *History) Recent(since time.Time) (seqs []uint64, err error) {
 
 // RowsOf returns what lists tell of some jobs, but for those that are not there.
 func (h *History) RowsOf(seqs []uint64, w Wish) (rows []*table.Row, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		jobs := tx.Bucket(bucketJobs)
 		for _, seq := range seqs {
 			record := jobs.Get(be(seq))

@@ -6,12 +6,9 @@ package history
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/schedd/dbfile"
@@ -32,7 +29,7 @@ var (
 
 // History is an open history. Its methods may be called by any goroutine.
 type History struct {
-	db   *bolt.DB
+	db   *dbfile.DB
 	path string
 	host string
 }
@@ -51,24 +48,10 @@ type Record struct {
 func Open(dir, host string) (*History, error) {
 	h := &History{path: filepath.Join(dir, FileName), host: host}
 	var err error
-	h.db, err = dbfile.Open(h.path, 0, func(db *bolt.DB) error { return db.Update(prepare) })
-	switch {
-	case err == nil:
-		return h, nil
-	case errors.Is(err, roost.Conflict):
+	if h.db, err = dbfile.Open(h.path, fileKind(host), nil); err != nil {
 		return nil, err
 	}
-	return nil, fmt.Errorf("history %w; set the file aside to start without", err)
-}
-
-// prepare makes what is missing.
-func prepare(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketJobs, bucketKeys, bucketOwners, bucketRows, bucketEnded} {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-			return err
-		}
-	}
-	return nil
+	return h, nil
 }
 
 // Close closes the file.
@@ -76,7 +59,7 @@ func (h *History) Close() error { return h.db.Close() }
 
 // Add puts jobs into the history; they are on disk when it returns.
 func (h *History) Add(records []Record) error {
-	err := h.db.Update(func(tx *bolt.Tx) error {
+	err := h.db.Update(func(tx *dbfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for i := range records {
 			r := &records[i]
@@ -111,7 +94,7 @@ func (h *History) Add(records []Record) error {
 // Each calls f with the jobs of the history, newest first, until f returns false. The queue that f gets holds that job and nothing else, so that all
 // that can be asked of a queue can be asked of the past.
 func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
-	return h.db.View(func(tx *bolt.Tx) error {
+	return h.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
 		for k, v := c.Last(); k != nil; k, v = c.Prev() {
 			r, err := decode(v)
@@ -132,7 +115,7 @@ func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 
 // Job returns one job of the history, in a queue of its own, and what happened to it.
 func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.Event, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		v := tx.Bucket(bucketJobs).Get(be(seq))
 		if v == nil {
 			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
@@ -158,7 +141,7 @@ func (h *History) past(r *Record) (*queue.Queue, error) {
 // Key lists the jobs that were submitted with that key.
 func (h *History) Key(key string) (seqs []uint64, err error) {
 	prefix := keyOf(key, 0)[:len(key)+1]
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketKeys).Cursor()
 		for k, _ := c.Seek(prefix); len(k) == len(prefix)+8 && string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
 			seqs = append(seqs, binary.BigEndian.Uint64(k[len(prefix):]))
@@ -180,7 +163,7 @@ func ownerOf(snapshot []byte) (owner string, known bool) {
 // Last returns the newest job of an owner.
 func (h *History) Last(owner string) (seq uint64, found bool, err error) {
 	prefix := keyOf(owner, 0)[:len(owner)+1]
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketOwners).Cursor()
 		k, _ := c.Seek(append([]byte(owner), 1)) // the first key behind all of the owner's
 		if k == nil {
@@ -198,7 +181,7 @@ func (h *History) Last(owner string) (seq uint64, found bool, err error) {
 
 // LastSeq is the highest number of a job in the history, 0 when it is empty.
 func (h *History) LastSeq() (last uint64) {
-	h.db.View(func(tx *bolt.Tx) error {
+	h.db.View(func(tx *dbfile.Tx) error {
 		if k, _ := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
 			last = binary.BigEndian.Uint64(k)
 		}
@@ -209,7 +192,7 @@ func (h *History) LastSeq() (last uint64) {
 
 // Forget removes jobs by number, with nothing left of them.
 func (h *History) Forget(seqs ...uint64) error {
-	return h.db.Update(func(tx *bolt.Tx) error {
+	return h.db.Update(func(tx *dbfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for _, seq := range seqs {
 			v := jobs.Get(be(seq))
@@ -242,7 +225,7 @@ func (h *History) Forget(seqs ...uint64) error {
 
 // Older lists jobs that ended before then, oldest first, at most limit of them.
 func (h *History) Older(then time.Time, limit int) (seqs []uint64, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
 		for k, v := c.First(); k != nil && len(seqs) < limit; k, v = c.Next() {
 			if len(v) < 8 || time.Unix(0, int64(binary.BigEndian.Uint64(v))).Before(then) {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/table"
 )
@@ -24,7 +23,7 @@ type Wish struct {
 
 // Row returns what lists tell of one job.
 func (h *History) Row(seq uint64, w Wish) (row *table.Row, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		record := tx.Bucket(bucketJobs).Get(be(seq))
 		if record == nil {
 			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
@@ -37,7 +36,7 @@ func (h *History) Row(seq uint64, w Wish) (row *table.Row, err error) {
 
 // Rows returns what lists tell of the jobs whose numbers are at least from, in their order, at most that many of them.
 func (h *History) Rows(from uint64, most int, w Wish) (rows []*table.Row, err error) {
-	err = h.db.View(func(tx *bolt.Tx) error {
+	err = h.db.View(func(tx *dbfile.Tx) error {
 		jobs := tx.Bucket(bucketJobs)
 		for _, seq := range numbers(tx, from, most, w.Owners) {
 			row, err := h.row(tx, seq, jobs.Get(be(seq)), w)
@@ -52,7 +51,7 @@ func (h *History) Rows(from uint64, most int, w Wish) (rows []*table.Row, err er
 }
 
 // numbers lists jobs, of some owners or of all.
-func numbers(tx *bolt.Tx, from uint64, most int, owners []string) (seqs []uint64) {
+func numbers(tx *dbfile.Tx, from uint64, most int, owners []string) (seqs []uint64) {
 	if len(owners) == 0 {
 		c := tx.Bucket(bucketJobs).Cursor()
 		for k, _ := c.Seek(be(from)); k != nil && len(seqs) < most; k, _ = c.Next() {
@@ -73,7 +72,7 @@ func numbers(tx *bolt.Tx, from uint64, most int, owners []string) (seqs []uint64
 }
 
 // row is what lists tell of the job of a record.
-func (h *History) row(tx *bolt.Tx, seq uint64, record []byte, w Wish) (*table.Row, error) {
+func (h *History) row(tx *dbfile.Tx, seq uint64, record []byte, w Wish) (*table.Row, error) {
 	row, ok := decodeRow(tx.Bucket(bucketRows).Get(be(seq)))
 	if ok && !w.Ads {
 		row.Seq = seq

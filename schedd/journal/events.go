@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	bolt "go.etcd.io/bbolt"
-
+	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -28,7 +27,7 @@ func (j *Journal) Events(seqs ...uint64) (map[uint64][]queue.Event, error) {
 		events[e.Job] = append(events[e.Job], e)
 		return nil
 	}
-	err := j.db.View(func(tx *bolt.Tx) error {
+	err := j.db.View(func(tx *dbfile.Tx) error {
 		c := tx.Bucket(bucketEvents).Cursor()
 		for _, seq := range seqs {
 			for k, v := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, v = c.Next() {

@@ -3,21 +3,19 @@
 //
 // It is a bbolt file with these buckets:
 //
-//	log     batch number -> events of the batch, each with its length before it
-//	jobs    job number   -> snapshot, as of the last checkpoint
-//	events  job number, batch number, place -> event: what happened to the jobs in the queue, up to the last checkpoint
-//	meta    counters
+//	log       batch number -> events of the batch, each with its length and its checksum before it
+//	jobs      job number   -> snapshot, as of the last checkpoint
+//	events    job number, batch number, place -> event: what happened to the jobs in the queue, up to the last checkpoint
+//	counters  name -> number
+//
+// A file with damage is not opened: the error names the jobs and entries that are hit, and [Repair] takes them out.
 package journal
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	bolt "go.etcd.io/bbolt"
-
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
@@ -28,23 +26,19 @@ const FileName = "queue.db"
 
 // The names of the buckets and counters.
 var (
-	bucketLog    = []byte("log")
-	bucketJobs   = []byte("jobs")
-	bucketEvents = []byte("events")
-	bucketMeta   = []byte("meta")
+	bucketLog      = []byte("log")
+	bucketJobs     = []byte("jobs")
+	bucketEvents   = []byte("events")
+	bucketCounters = []byte("counters")
 
 	keyLastSeq     = []byte("last-seq")
 	keyNext        = []byte("next-batch")
 	keyIncarnation = []byte("incarnation")
-	keyFormat      = []byte("format")
 )
-
-// format is the layout of the file; a file of a later one is refused.
-const format = 1
 
 // Journal is an open log. Append, Checkpoint and Close belong to one goroutine; Events may be called by any.
 type Journal struct {
-	db   *bolt.DB
+	db   *dbfile.DB
 	path string
 	next uint64 // number of the next batch
 	size int    // bytes in the log since the last checkpoint
@@ -55,45 +49,25 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	j := &Journal{path: filepath.Join(dir, FileName)}
 	q := queue.New(host)
 	var err error
-	j.db, err = dbfile.Open(j.path, firstMap, func(db *bolt.DB) error {
-		if err := db.Update(j.prepare); err != nil {
-			return err
-		}
-		return db.View(func(tx *bolt.Tx) error { return j.recover(tx, q) })
+	j.db, err = dbfile.Open(j.path, fileKind(host), func(db *dbfile.DB) error {
+		return db.View(func(tx *dbfile.Tx) error { return j.recover(tx, q) })
 	})
-	switch {
-	case err == nil:
-		return j, q, nil
-	case errors.Is(err, roost.Conflict):
+	if err != nil {
 		return nil, nil, err
 	}
-	return nil, nil, fmt.Errorf("job log %w; set the file aside to start with an empty queue", err)
+	return j, q, nil
 }
 
 // firstMap is what is mapped of the file from the start, in bytes: most logs never outgrow it, and growing it stops the readers.
 const firstMap = 64 << 20
 
-// prepare makes what is missing.
-func (j *Journal) prepare(tx *bolt.Tx) error {
-	for _, name := range [][]byte{bucketLog, bucketJobs, bucketEvents, bucketMeta} {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-			return err
-		}
-	}
-	meta := tx.Bucket(bucketMeta)
-	if have := counter(meta, keyFormat); have > format {
-		return fmt.Errorf("its format is %d, and this program knows %d", have, format)
-	}
-	return meta.Put(keyFormat, be(format))
-}
-
 // recover reads the snapshots and then the log.
-func (j *Journal) recover(tx *bolt.Tx, q *queue.Queue) error {
+func (j *Journal) recover(tx *dbfile.Tx, q *queue.Queue) error {
 	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.Restore(clone(v)) }); err != nil {
 		return err
 	}
-	q.Resume(counter(tx.Bucket(bucketMeta), keyLastSeq))
-	j.next = counter(tx.Bucket(bucketMeta), keyNext)
+	q.Resume(counter(tx.Bucket(bucketCounters), keyLastSeq))
+	j.next = counter(tx.Bucket(bucketCounters), keyNext)
 	return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
 		if len(k) != 8 {
 			return fmt.Errorf("a batch has a number of %d bytes", len(k))
@@ -124,13 +98,12 @@ func (j *Journal) Append(events []queue.Event, checkpoint *Checkpoint) error {
 	fault.Point(fault.ScheddBeforeAppend)
 	var batch []byte
 	for i := range events {
-		raw := queue.AppendEvent(nil, &events[i])
-		batch = append(binary.AppendUvarint(batch, uint64(len(raw))), raw...)
+		batch = appendEvent(batch, queue.AppendEvent(nil, &events[i]))
 	}
 	size := j.size + len(batch)
-	err := j.db.Update(func(tx *bolt.Tx) error {
+	err := j.db.Update(func(tx *dbfile.Tx) error {
 		log := tx.Bucket(bucketLog)
-		log.FillPercent = 0.95 // batches only ever come at the end
+		log.FillEnd() // batches only ever come there
 		if len(batch) > 0 {
 			if err := log.Put(be(j.next), batch); err != nil {
 				return err
@@ -155,7 +128,7 @@ func (j *Journal) Append(events []queue.Event, checkpoint *Checkpoint) error {
 }
 
 // checkpoint writes snapshots, moves the log's events to their jobs, and empties the log.
-func (j *Journal) checkpoint(tx *bolt.Tx, c *Checkpoint) error {
+func (j *Journal) checkpoint(tx *dbfile.Tx, c *Checkpoint) error {
 	if err := moveEvents(tx); err != nil {
 		return err
 	}
@@ -174,7 +147,7 @@ func (j *Journal) checkpoint(tx *bolt.Tx, c *Checkpoint) error {
 			return err
 		}
 	}
-	meta := tx.Bucket(bucketMeta)
+	meta := tx.Bucket(bucketCounters)
 	if err := meta.Put(keyNext, be(j.next+1)); err != nil { // the log is empty now, and must not count from 0 again: see events
 		return err
 	}
@@ -182,7 +155,7 @@ func (j *Journal) checkpoint(tx *bolt.Tx, c *Checkpoint) error {
 }
 
 // moveEvents sorts the events of the log under their jobs and empties the log.
-func moveEvents(tx *bolt.Tx) error {
+func moveEvents(tx *dbfile.Tx) error {
 	events := tx.Bucket(bucketEvents)
 	err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
 		place := uint32(0)
@@ -202,17 +175,13 @@ func moveEvents(tx *bolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.DeleteBucket(bucketLog); err != nil {
-		return err
-	}
-	_, err = tx.CreateBucket(bucketLog)
-	return err
+	return tx.EmptyBucket(bucketLog)
 }
 
-func dropEvents(tx *bolt.Tx, seq uint64) error {
+func dropEvents(tx *dbfile.Tx, seq uint64) error {
 	c := tx.Bucket(bucketEvents).Cursor()
 	for k, _ := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, _ = c.Seek(be(seq)) {
-		if err := c.Delete(); err != nil {
+		if err := c.Delete(k); err != nil {
 			return err
 		}
 	}
@@ -224,8 +193,8 @@ func (j *Journal) Size() int { return j.size }
 
 // NextIncarnation counts the starts of the schedd, on disk.
 func (j *Journal) NextIncarnation() (n uint64, err error) {
-	err = j.db.Update(func(tx *bolt.Tx) error {
-		meta := tx.Bucket(bucketMeta)
+	err = j.db.Update(func(tx *dbfile.Tx) error {
+		meta := tx.Bucket(bucketCounters)
 		n = counter(meta, keyIncarnation) + 1
 		return meta.Put(keyIncarnation, be(n))
 	})
@@ -238,24 +207,9 @@ func (j *Journal) NextIncarnation() (n uint64, err error) {
 // Close closes the file.
 func (j *Journal) Close() error { return j.db.Close() }
 
-// eachEvent calls f with each event of a batch.
-func eachEvent(batch []byte, f func(raw []byte) error) error {
-	for len(batch) > 0 {
-		n, used := binary.Uvarint(batch)
-		if used <= 0 || n > uint64(len(batch)-used) {
-			return fmt.Errorf("a batch of %d bytes ends in the middle of an event", len(batch))
-		}
-		if err := f(batch[used : used+int(n)]); err != nil {
-			return err
-		}
-		batch = batch[used+int(n):]
-	}
-	return nil
-}
-
 func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-func counter(b *bolt.Bucket, key []byte) uint64 {
+func counter(b *dbfile.Bucket, key []byte) uint64 {
 	if v := b.Get(key); len(v) == 8 {
 		return binary.BigEndian.Uint64(v)
 	}

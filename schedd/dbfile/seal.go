@@ -1,0 +1,118 @@
+package dbfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"slices"
+)
+
+// Each record has a checksum behind its value, over the name of its bucket, its key and its value: a record that stands where another one should
+// is noticed, too. CRC-32C finds every error of up to three bits in a record and every burst of up to 32 bits, and processors compute it at
+// many GB/s; nobody forges here, so no cryptographic digest is needed. Records that are lost leave no bad checksum behind. So a seal, which each
+// transaction writes, tells of each bucket how many records it has and what their checksums add up to.
+
+// sumSize is how many bytes a checksum has.
+const sumSize = 4
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is that of a record.
+func checksum(bucket string, key, value []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, append([]byte(bucket), 0))
+	sum = crc32.Update(sum, castagnoli, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
+	return crc32.Update(crc32.Update(sum, castagnoli, key), castagnoli, value)
+}
+
+// sealed is a value with its checksum behind it.
+func sealed(bucket string, key, value []byte) []byte {
+	raw := make([]byte, 0, len(value)+sumSize)
+	return binary.BigEndian.AppendUint32(append(raw, value...), checksum(bucket, key, value))
+}
+
+// unsealed is the value of a record; false where the checksum is wrong.
+func unsealed(bucket string, key, raw []byte) (value []byte, whole bool) {
+	if len(raw) < sumSize {
+		return nil, false
+	}
+	value = raw[: len(raw)-sumSize : len(raw)-sumSize]
+	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
+}
+
+// tally is how many records a bucket has, and what their checksums add up to.
+type tally struct{ n, sum uint64 }
+
+func (t *tally) add(raw []byte)  { t.n, t.sum = t.n+1, t.sum+tail(raw) }
+func (t *tally) drop(raw []byte) { t.n, t.sum = t.n-1, t.sum-tail(raw) }
+
+func tail(raw []byte) uint64 {
+	if len(raw) < sumSize {
+		return 0
+	}
+	return uint64(binary.BigEndian.Uint32(raw[len(raw)-sumSize:]))
+}
+
+// seal is what a file says of its own contents, as of its last transaction.
+type seal struct {
+	id      [16]byte // of the file; one that was put in its place has another
+	buckets map[string]tally
+}
+
+func (s *seal) clone() *seal { return &seal{s.id, maps.Clone(s.buckets)} }
+
+func (s *seal) encode() []byte {
+	b := append([]byte(nil), s.id[:]...)
+	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
+		t := s.buckets[name]
+		b = append(append(b, byte(len(name))), name...)
+		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, t.n), t.sum)
+	}
+	return sealed(string(bucketSeal), keySeal, b)
+}
+
+func decodeSeal(raw []byte) (*seal, error) {
+	b, whole := unsealed(string(bucketSeal), keySeal, raw)
+	s := &seal{}
+	if !whole || len(b) < len(s.id) {
+		return s, fmt.Errorf("the seal of its contents is damaged")
+	}
+	b, s.buckets = b[copy(s.id[:], b):], map[string]tally{}
+	for len(b) > 0 {
+		n := int(b[0])
+		if len(b) < 1+n+16 {
+			return &seal{}, fmt.Errorf("the seal of its contents is damaged")
+		}
+		name := string(b[1 : 1+n])
+		s.buckets[name] = tally{binary.BigEndian.Uint64(b[1+n:]), binary.BigEndian.Uint64(b[9+n:])}
+		b = b[17+n:]
+	}
+	return s, nil
+}
+
+// The two buckets of this package's own in each file.
+var (
+	bucketSeal = []byte("seal")
+	keySeal    = []byte("seal")
+	bucketMeta = []byte("meta") // its records have no checksums, so that older programs can read the format
+	keyFormat  = []byte("format")
+)
+
+// format is that of files whose records have checksums. In those of format 1, or of none, they have not.
+const format = 2
+
+func own(bucket string) bool { return bucket == string(bucketSeal) || bucket == string(bucketMeta) }
+
+func formatOf(value []byte) uint64 {
+	if len(value) == 8 {
+		return binary.BigEndian.Uint64(value)
+	}
+	return 0
+}
+
+func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func prefixed(key, lo, hi []byte) bool {
+	return bytes.Compare(key, lo) >= 0 && (hi == nil || bytes.Compare(key, hi) < 0)
+}

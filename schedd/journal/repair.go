@@ -1,0 +1,286 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// seqsSkipped is how far numbers of jobs jump where submissions may be lost: a number that somebody was given is not given again.
+const seqsSkipped = 1000
+
+// Repair takes out of the log in dir what is damaged; dry only says what would be. It returns nil where nothing is. No schedd may run.
+//
+// A job whose snapshot is damaged is taken out. One that lacks an event stays as it stood before that event, and is held: what happened to it
+// since is not known, and a task that has run must not run again before somebody has looked. Where it cannot be told whose events are lost, that is
+// done to every job that is not final.
+func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
+	r := repair{
+		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvaged{}, cut: map[uint64]int{}, lost: map[uint64]bool{},
+	}
+	path, kind := filepath.Join(dir, FileName), fileKind(host)
+	damage, err := dbfile.Inspect(path, kind, r.take)
+	if err != nil || damage == nil {
+		return nil, err
+	}
+	r.judge(damage.Damages)
+	q := r.replay()
+	held := r.hold(q, now)
+	report := &dbfile.Report{Path: path, Damages: damage.Names(), Actions: r.actions(q, held)}
+	if !dry {
+		report.Aside, err = dbfile.Replace(path, kind, now, func(w *dbfile.Writer) error { return r.write(w, q, held, now) })
+	}
+	return report, err
+}
+
+// repair is what is whole in a damaged log.
+type repair struct {
+	host     string
+	jobs     map[uint64][]byte // snapshots
+	past     []entry           // events up to the last checkpoint
+	batches  map[uint64]salvaged
+	counters map[string]uint64
+
+	news      []entry        // events since, in their order
+	cut       map[uint64]int // job -> place in news of its first event that is damaged, or does not fit
+	lost      map[uint64]bool
+	uncertain bool // events are lost, and whose is not known
+}
+
+// entry is an event, and where it stands.
+type entry struct {
+	key []byte // in the bucket of events
+	seq uint64
+	raw []byte // nil: it is damaged
+}
+
+// take takes in a record that is whole.
+func (r *repair) take(bucket string, key, value []byte) {
+	if len(key) < 8 && bucket != string(bucketCounters) {
+		return
+	}
+	value = clone(value)
+	switch bucket {
+	case string(bucketJobs):
+		r.jobs[binary.BigEndian.Uint64(key)] = value
+	case string(bucketEvents):
+		r.past = append(r.past, entry{clone(key), binary.BigEndian.Uint64(key), value})
+	case string(bucketLog):
+		r.batches[binary.BigEndian.Uint64(key)] = salvage(value)
+	case string(bucketCounters):
+		if len(value) == 8 {
+			r.counters[string(key)] = binary.BigEndian.Uint64(value)
+		}
+	}
+}
+
+// judge finds out from the damages which jobs are hit.
+func (r *repair) judge(damages []dbfile.Damage) {
+	for i := range damages {
+		d := &damages[i]
+		first, last, some := jobRange(d)
+		switch single := some && first == last && last != 0; {
+		case d.Bucket == string(bucketEvents):
+		case d.Bucket == string(bucketJobs) && single:
+			r.lost[first] = true
+		case d.Bucket == string(bucketLog) && !d.Some && len(d.From) == 8:
+			s := salvage(d.Raw)
+			r.batches[binary.BigEndian.Uint64(d.From)] = s
+			r.uncertain = r.uncertain || s.cut || len(s.hit) == 0 || slices.Contains(s.hit, 0)
+		default:
+			r.uncertain = true
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(r.batches)) {
+		s := r.batches[n]
+		for _, seq := range s.hit {
+			r.cut[seq] = min(len(r.news), r.at(seq))
+		}
+		for place, raw := range s.events {
+			e, err := queue.DecodeEvent(raw)
+			if err != nil {
+				continue
+			}
+			key := binary.BigEndian.AppendUint32(append(be(e.Job), be(n)...), uint32(place+1))
+			r.news = append(r.news, entry{key, e.Job, raw})
+		}
+	}
+}
+
+// at is from where on the events of a job count no more.
+func (r *repair) at(seq uint64) int {
+	if place, hit := r.cut[seq]; hit {
+		return place
+	}
+	return len(r.news) + 1<<30
+}
+
+// replay makes the queue of what is whole. An event that does not fit shows that one before it is missing: the job's events end there, and all is made again.
+func (r *repair) replay() *queue.Queue {
+	for {
+		q := queue.New(r.host)
+		bad, place := uint64(0), 0
+		for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
+			if err := dbfile.Guard(func() error { return q.Restore(clone(r.jobs[seq])) }); err != nil {
+				delete(r.jobs, seq)
+				r.lost[seq], bad = true, seq
+				break
+			}
+		}
+		for i := 0; i < len(r.news) && bad == 0; i++ {
+			n := r.news[i]
+			if r.lost[n.seq] || i >= r.at(n.seq) {
+				continue
+			}
+			err := dbfile.Guard(func() error {
+				e, err := queue.DecodeEvent(n.raw)
+				if err == nil {
+					q.Apply(e)
+				}
+				return err
+			})
+			if err != nil {
+				bad, place = n.seq, i
+			}
+		}
+		if bad == 0 {
+			return q
+		}
+		if !r.lost[bad] {
+			r.cut[bad] = place
+		}
+	}
+}
+
+// known lists the jobs that anything tells of.
+func (r *repair) known() []uint64 {
+	all := map[uint64]bool{}
+	for seq := range r.jobs {
+		all[seq] = true
+	}
+	for seq := range r.lost {
+		all[seq] = true
+	}
+	for seq := range r.cut {
+		all[seq] = true
+	}
+	for _, list := range [][]entry{r.past, r.news} {
+		for i := range list {
+			all[list[i].seq] = true
+		}
+	}
+	delete(all, 0)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// hold holds the jobs of which something is missing, and returns the events that do.
+func (r *repair) hold(q *queue.Queue, now time.Time) (events []queue.Event) {
+	for _, seq := range r.known() {
+		_, cut := r.cut[seq]
+		if !cut && !r.uncertain {
+			continue
+		}
+		st, ok := q.Status(seq)
+		if !ok {
+			continue
+		}
+		who := queue.Submitter{User: st.Owner, Admin: true}
+		more, err := q.Hold(now, who, queue.Target{Job: roost.JobID{Seq: seq, Host: r.host}},
+			"its record on disk was damaged, and what happened to it last may be missing: see what it has done, then release or remove it")
+		if err != nil {
+			continue // it is final
+		}
+		for _, e := range more {
+			q.Apply(e)
+		}
+		events = append(events, more...)
+	}
+	return events
+}
+
+// actions says what becomes of whom.
+func (r *repair) actions(q *queue.Queue, held []queue.Event) (all []string) {
+	id := func(seq uint64) roost.JobID { return roost.JobID{Seq: seq, Host: r.host} }
+	for _, seq := range r.known() {
+		if _, there := q.Status(seq); !there && (r.lost[seq] || r.cutShort(seq)) {
+			all = append(all, fmt.Sprintf("job %v is taken out", id(seq)))
+		}
+	}
+	for _, e := range held {
+		all = append(all, fmt.Sprintf("job %v is held as it stood before what is missing", id(e.Job)))
+	}
+	if r.uncertain {
+		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are held, and jobs whose submission is lost are not in the queue")
+	}
+	return append(all, fmt.Sprintf("%d jobs are kept", len(r.kept(q))))
+}
+
+func (r *repair) cutShort(seq uint64) bool {
+	_, cut := r.cut[seq]
+	return cut
+}
+
+func (r *repair) kept(q *queue.Queue) (seqs []uint64) {
+	for _, seq := range r.known() {
+		if _, there := q.Status(seq); there {
+			seqs = append(seqs, seq)
+		}
+	}
+	return seqs
+}
+
+// write writes the new log: all of it as a checkpoint.
+func (r *repair) write(w *dbfile.Writer, q *queue.Queue, held []queue.Event, now time.Time) error {
+	there := map[uint64]bool{}
+	for _, seq := range r.kept(q) {
+		there[seq] = true
+		snapshot, _ := q.Snapshot(seq)
+		w.Put(string(bucketJobs), be(seq), snapshot)
+	}
+	next := r.counters[string(keyNext)]
+	for n := range r.batches {
+		next = max(next, n+1)
+	}
+	events := slices.Clone(r.past)
+	for i, n := range r.news {
+		if i < r.at(n.seq) {
+			events = append(events, n)
+		}
+	}
+	for i := range held {
+		key := binary.BigEndian.AppendUint32(append(be(held[i].Job), be(next)...), uint32(i+1))
+		events = append(events, entry{key, held[i].Job, queue.AppendEvent(nil, &held[i])})
+	}
+	slices.SortFunc(events, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
+	for _, e := range events {
+		event, err := queue.DecodeEvent(e.raw)
+		if err != nil || !there[e.seq] {
+			continue
+		}
+		event.Submission = nil // the snapshot has it
+		w.Put(string(bucketEvents), e.key, queue.AppendEvent(nil, &event))
+	}
+	last := max(q.LastSeq(), r.counters[string(keyLastSeq)])
+	if known := r.known(); len(known) > 0 {
+		last = max(last, known[len(known)-1])
+	}
+	if r.uncertain || r.counters[string(keyLastSeq)] == 0 {
+		last += seqsSkipped
+	}
+	incarnation, counted := r.counters[string(keyIncarnation)]
+	if !counted {
+		incarnation = uint64(now.Unix()) // above all that were counted, and numbers of sessions have room for it
+	}
+	w.Put(string(bucketCounters), keyLastSeq, be(last))
+	w.Put(string(bucketCounters), keyNext, be(next+1))
+	w.Put(string(bucketCounters), keyIncarnation, be(incarnation))
+	return nil
+}

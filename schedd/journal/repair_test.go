@@ -1,0 +1,240 @@
+package journal
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// acknowledged writes a log with jobs in its snapshots and in its newest batches, and returns its directory, its file and its mark, and its queue.
+func acknowledged(t *testing.T) (dir string, file, mark []byte, want *queue.Queue) {
+	t.Helper()
+	dir = t.TempDir()
+	j, q := open(t, dir)
+	s := newStory(3, q)
+	for i := range 120 {
+		var c *Checkpoint
+		events := s.step(t)
+		if i == 25 || i == 50 {
+			c = checkpoint(q)
+		}
+		if err := j.Append(events, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	j.Close()
+	file, err := os.ReadFile(filepath.Join(dir, FileName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mark, err = os.ReadFile(filepath.Join(dir, FileName+".mark")); err != nil {
+		t.Fatal(err)
+	}
+	return dir, file, mark, q
+}
+
+// Wherever a bit flips or a page is lost: the log is refused, with a name, or it is the queue that was acknowledged. After the repair it opens, and each job
+// that is in it is as it was, or is held, or has ended; those that are not there are named.
+func TestRepairs(t *testing.T) {
+	dir, file, mark, want := acknowledged(t)
+	used := len(bytes.TrimRight(file, "\x00"))
+	rng := rand.New(rand.NewPCG(5, 6))
+	trials, refused, same, held, out := 100, 0, 0, 0, 0
+	if testing.Short() {
+		trials = 30
+	}
+	for trial := range trials {
+		b := slices.Clone(file)
+		at := rng.IntN(used)
+		if trial%10 == 9 {
+			page := at / 4096 * 4096
+			clear(b[page : page+4096])
+		} else {
+			b[at] ^= 1 << rng.IntN(8)
+		}
+		for name, text := range map[string][]byte{FileName: b, FileName + ".mark": mark} {
+			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		report, err := Repair(dir, host, epoch, true)
+		if err != nil {
+			t.Fatalf("trial %d: %v", trial, err)
+		}
+		if report == nil {
+			j, q, err := Open(dir, host)
+			if err != nil {
+				t.Fatalf("trial %d: byte %d: %v", trial, at, err)
+			}
+			sameJobs(t, q, want)
+			j.Close()
+			continue
+		}
+		refused++
+		if trial%10 == 0 {
+			plain(t, reopenedIn(dir))
+		}
+		if report, err = Repair(dir, host, epoch, false); err != nil {
+			t.Fatalf("trial %d: byte %d: %v", trial, at, err)
+		}
+		j, q, err := Open(dir, host)
+		if err != nil {
+			t.Fatalf("trial %d: after the repair: %v", trial, err)
+		}
+		s, h, o := survivors(t, q, want, report)
+		same, held, out = same+s, held+h, out+o
+		j.Close()
+		os.Remove(report.Aside)
+	}
+	t.Logf("%d of %d refused; jobs after the repairs: %d as they were, %d held, %d out", refused, trials, same, held, out)
+	if refused < trials/4 || same < 2*(held+out) {
+		t.Errorf("%d of %d were refused, and of the jobs %d are as they were", refused, trials, same)
+	}
+}
+
+func reopenedIn(dir string) error {
+	j, _, err := Open(dir, host)
+	if err == nil {
+		j.Close()
+	}
+	return err
+}
+
+// sameJobs fails unless two queues hold the same jobs.
+func sameJobs(t *testing.T, got, want *queue.Queue) {
+	t.Helper()
+	for seq := range want.LastSeq() + 1 {
+		a, _ := got.Snapshot(seq)
+		if b, _ := want.Snapshot(seq); !bytes.Equal(a, b) {
+			t.Fatalf("job %d is not the same, without a word", seq)
+		}
+	}
+}
+
+// survivors looks at each job after a repair.
+func survivors(t *testing.T, got, want *queue.Queue, report *dbfile.Report) (same, held, out int) {
+	t.Helper()
+	got.Check()
+	said := strings.Join(report.Actions, "\n")
+	for seq := uint64(1); seq <= want.LastSeq(); seq++ {
+		b, was := want.Snapshot(seq)
+		a, is := got.Snapshot(seq)
+		id := fmt.Sprintf("job %v ", roost.JobID{Seq: seq, Host: host})
+		switch {
+		case bytes.Equal(a, b):
+			same++
+		case strings.Contains(said, id), strings.Contains(said, "cannot be told by job"):
+			if is {
+				held++
+			} else {
+				out++
+			}
+		default:
+			t.Fatalf("job %d was %v, is %v, and nothing says so:\n%v\n%s", seq, was, is, report.Damages, said)
+		}
+	}
+	if got.LastSeq() < want.LastSeq() {
+		t.Fatalf("the number of job %d is given again", want.LastSeq())
+	}
+	return same, held, out
+}
+
+// A job whose record is damaged is named and taken out, one that lacks an event is held, and all others are as they were. A dry run changes nothing.
+func TestRepairNames(t *testing.T) {
+	dir := t.TempDir()
+	j, q := open(t, dir)
+	s := newStory(1, q)
+	for range 4 {
+		events := s.submit(t, 1)
+		s.apply(events)
+		if err := j.Append(events, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Append(nil, checkpoint(q)); err != nil {
+		t.Fatal(err)
+	}
+	var batch []queue.Event
+	for seq := uint64(2); seq <= 4; seq++ {
+		e, _, err := q.Assign(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq), "unix:/n", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.apply([]queue.Event{e})
+		batch = append(batch, e)
+	}
+	if err := j.Append(batch, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	path := filepath.Join(dir, FileName)
+	for _, words := range []string{"1000:k2", "node-of-3"} { // in the snapshot of job 2, and in the assignment of job 3
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Contains(b, []byte(words)) {
+			words = "k2"
+		}
+		for at := 0; ; at++ { // on old pages, too
+			next := bytes.Index(b[at:], []byte(words))
+			if next < 0 {
+				break
+			}
+			at += next
+			b[at+1] ^= 1
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = reopenedIn(dir)
+	plain(t, err)
+	for _, words := range []string{"job 2.h: its checksum is wrong", "an event of job 3.h"} {
+		if !strings.Contains(err.Error(), words) {
+			t.Errorf("it does not say %q: %v", words, err)
+		}
+	}
+	for _, dry := range []bool{true, false} {
+		report, err := Repair(dir, host, epoch, dry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "[job 2.h is taken out job 3.h is held as it stood before what is missing 3 jobs are kept]"
+		if got := fmt.Sprint(report.Actions); got != want || dry != (report.Aside == "") {
+			t.Fatalf("got %s, %q", got, report.Aside)
+		}
+		if now, err := os.ReadFile(path); err != nil || dry != bytes.Equal(now, before) {
+			t.Fatalf("a dry run (%v) has changed the file: %v", dry, err)
+		}
+	}
+	j, got := open(t, dir)
+	defer j.Close()
+	for seq, state := range map[uint64]roost.TaskState{1: roost.Idle, 3: roost.Held, 4: roost.Starting} {
+		if st, ok := got.Status(seq); !ok || st.Counts[state] != 1 {
+			t.Errorf("job %d: %v", seq, st.Counts)
+		}
+	}
+	if _, there := got.Status(2); there || got.LastSeq() != 4 {
+		t.Errorf("job 2 is there: %v, and the last is %d", there, got.LastSeq())
+	}
+	if events, err := j.Events(4); err != nil || len(events[4]) != 2 {
+		t.Errorf("the events of job 4: %v, %v", events, err)
+	}
+	if report, err := Repair(dir, host, epoch, true); report != nil || err == nil || !strings.Contains(err.Error(), "stop it first") {
+		t.Errorf("while a daemon has it: %v, %v", report, err)
+	}
+}
