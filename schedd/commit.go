@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -35,15 +36,16 @@ func (b *batch) empty() bool {
 }
 
 // commit writes batches to the log until the channel is closed. While it waits for the disk, the loop gathers the next batch: the slower
-// the disk, the larger the groups. A log that cannot be written ends the daemon; its master starts it again from what is on disk.
-func (s *Schedd) commit(batches <-chan *batch) error {
+// the disk, the larger the groups. Where there is no room the log waits for it; one that cannot be written for another reason ends the daemon, and its
+// master starts it again from what is on disk.
+func (s *Schedd) commit(ctx context.Context, batches <-chan *batch) error {
 	for b := range batches {
 		told := func() {}
 		if len(b.notices) > 0 {
 			told = s.notifier.Keep(b.notices) // before the facts: what is in the log is told, though it may be told twice
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
-			if err := s.journal.Append(b.events, b.checkpoint); err != nil {
+			if err := s.reserve.retry(ctx, func() error { return s.journal.Append(b.events, b.checkpoint) }); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
 			}
 			s.logSize.Store(int64(s.journal.Size()))

@@ -1,39 +1,90 @@
 package schedd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// A schedd that cannot write its log any more ends at once, whatever else is decided by then: its master starts it again. Nothing of what it has acknowledged is
-// lost.
-func TestFullDiskEndsIt(t *testing.T) {
-	p := newPool(t)
-	p.stop()
-	dir := filepath.Join(p.node.Dir, "schedd")
-	if err := syscall.Mount("roost-test", dir, "tmpfs", 0, "size=4m,mode=711"); err != nil {
+// smallDisk makes a directory a file system of so many bytes.
+func smallDisk(t *testing.T, dir string, size int) {
+	t.Helper()
+	if err := syscall.Mount("roost-test", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=711", size)); err != nil {
 		t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+}
+
+// fillDisk takes all that is free in a directory, and returns what gives it back.
+func fillDisk(t *testing.T, dir string) (free func()) {
+	t.Helper()
+	ballast := filepath.Join(dir, "ballast")
+	if err := os.WriteFile(ballast, make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	return func() {
+		if err := os.Remove(ballast); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// submitAll has users submit until they are refused. All of them get an answer, and none after long.
+func submitAll(t *testing.T, p *pool, name string) (acknowledged []string) {
+	var mu sync.Mutex
+	var users sync.WaitGroup
+	for u := range 200 {
+		users.Go(func() {
+			for n := 0; ; n++ {
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				ad := fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true]", p.node.Dir)
+				reply, err := p.client.Submit(ctx, &wire.SubmitRequest{Key: fmt.Sprint(name, u, n), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
+				cancel()
+				if err != nil {
+					if !strings.Contains(err.Error(), "no space left on "+filepath.Join(p.node.Dir, "schedd")) {
+						t.Errorf("the answer on a full disk: %v", err)
+					}
+					return
+				}
+				mu.Lock()
+				acknowledged = append(acknowledged, reply.GetIds()...)
+				mu.Unlock()
+			}
+		})
+	}
+	users.Wait()
+	return acknowledged
+}
+
+// A schedd whose disk is full refuses what is new with a sentence, and lives on; what it had decided is written with the room that it keeps. When there is room
+// again it takes jobs as before. Nothing of what it has acknowledged is lost.
+func TestFullDisk(t *testing.T) {
+	p := newPool(t)
+	p.stop()
+	dir := filepath.Join(p.node.Dir, "schedd")
+	smallDisk(t, dir, 4<<20)
 	conn, err := rpc.Dial(p.node.Schedd.Socket, nil, auth.Schedd)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
 	p.client = wire.NewScheddClient(conn)
-	var mu sync.Mutex
 	var acknowledged []string
 	for round := range 3 {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -47,33 +98,104 @@ func TestFullDiskEndsIt(t *testing.T) {
 				t.Fatalf("P1: %s was acknowledged, and there are %d of it", id, len(rows))
 			}
 		}
-		var users sync.WaitGroup
-		for u := range 200 {
-			users.Go(func() {
-				for n := 0; ; n++ {
-					ad := fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true]", p.node.Dir)
-					reply, err := p.client.Submit(ctx, &wire.SubmitRequest{Key: fmt.Sprint(round, u, n), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
-					if err != nil {
-						return
-					}
-					mu.Lock()
-					acknowledged = append(acknowledged, reply.GetIds()...)
-					mu.Unlock()
-				}
-			})
+		eventually(t, "the reserve", func() bool { info, err := os.Stat(filepath.Join(dir, reserveName)); return err == nil && info.Size() > 0 })
+		free := fillDisk(t, dir)
+		acknowledged = append(acknowledged, submitAll(t, p, fmt.Sprint("full ", round))...)
+		if len(acknowledged) > 0 { // what makes room is taken still
+			last := acknowledged[len(acknowledged)-1]
+			acknowledged = acknowledged[:len(acknowledged)-1]
+			if _, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{last}}}); err != nil {
+				t.Errorf("a removal on a full disk: %v", err)
+			}
 		}
-		ballast := filepath.Join(dir, "ballast")
-		if err := os.WriteFile(ballast, make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("fill the disk: %v", err)
-		}
-		if err := next(t, done, "the end of a schedd that cannot write"); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("it ended with: %v", err)
-		}
-		users.Wait()
+		free()
+		eventually(t, "a job is taken again", func() bool {
+			ad := fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; HoldOnSubmit = true]", p.node.Dir)
+			reply, err := p.client.Submit(ctx, &wire.SubmitRequest{Key: fmt.Sprint("after ", round), Jobs: []*wire.JobSpec{{Ad: ad, Count: 1}}})
+			acknowledged = append(acknowledged, reply.GetIds()...)
+			return err == nil
+		})
 		cancel()
-		if err := os.Remove(ballast); err != nil {
-			t.Fatal(err)
+		if err := next(t, done, "the end of the schedd"); err != nil {
+			t.Errorf("it ended with: %v", err)
 		}
 	}
 	t.Logf("%d jobs were acknowledged", len(acknowledged))
+}
+
+// TestSpoolEndsAtTheReserve: captured output never takes the room of the job log, and what does not come to its end leaves nothing.
+func TestSpoolEndsAtTheReserve(t *testing.T) {
+	p := newPool(t)
+	p.stop()
+	dir := filepath.Join(p.node.Dir, "schedd")
+	smallDisk(t, dir, 8<<20)
+	s := newSchedd(p.node, nil, slog.New(slog.DiscardHandler), time.Now())
+	s.reserve = newDiskReserve(dir, s.log)
+	if err := s.reserve.fill(); err != nil {
+		t.Fatal(err)
+	}
+	a := roost.AttemptID{Task: roost.JobID{Seq: 7, Host: "h"}.Task(0), Attempt: 1}
+	if err := s.keepSpool(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
+		t.Fatal(err)
+	}
+	a.Attempt = 2
+	err := s.keepSpool(a, false, bytes.NewReader(make([]byte, 5<<20)))
+	if !noRoom(err) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(s.spoolFile(a, false)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what is left of it: %v", err)
+	}
+	if free := s.reserve.free(); free < s.reserve.size {
+		t.Errorf("%d bytes are free, and the reserve has %d", free, s.reserve.size)
+	}
+}
+
+// TestDiskReserve: the log gets the room of the reserve, and after that everybody hears that it waits.
+func TestDiskReserve(t *testing.T) {
+	dir := t.TempDir()
+	smallDisk(t, dir, 4<<20)
+	r := newDiskReserve(dir, slog.New(slog.DiscardHandler))
+	if err := r.fill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.takes(); err != nil {
+		t.Errorf("with room: %v", err)
+	}
+	free := fillDisk(t, dir)
+	write := func() error { return os.WriteFile(filepath.Join(dir, "log"), make([]byte, r.size/2), 0o600) }
+	if err := r.retry(t.Context(), write); err != nil {
+		t.Fatalf("with the reserve: %v", err)
+	}
+	if err := r.takes(); !errors.Is(err, roost.Exhausted) {
+		t.Errorf("without the reserve: %v", err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		done <- r.retry(t.Context(), func() error { return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600) })
+	}()
+	eventually(t, "it waits", func() bool {
+		select {
+		case <-r.waits():
+			return true
+		default:
+			return false
+		}
+	})
+	free()
+	if err := next(t, done, "the write"); err != nil {
+		t.Error(err)
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); !is(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not after 20 seconds", what)
+		}
+	}
 }

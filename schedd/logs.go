@@ -32,29 +32,6 @@ func (s *Schedd) spoolFile(a roost.AttemptID, stderr bool) string {
 	return filepath.Join(s.dir(), "spool", strconv.FormatUint(a.Task.Job.Seq, 10), name)
 }
 
-// keepSpool writes a captured stream to disk. Nothing is written for an empty one.
-func (s *Schedd) keepSpool(a roost.AttemptID, stderr bool, data io.Reader) error {
-	path := s.spoolFile(a, stderr)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	_, err = io.Copy(f, data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fmt.Errorf("spool: %w", err)
-	}
-	return nil
-}
-
 // logPoll is how often a file that grows is looked at while somebody follows it.
 const logPoll = 100 * time.Millisecond
 

@@ -42,6 +42,7 @@ type Schedd struct {
 	life       context.Context // of the daemon
 	journal    *journal.Journal
 	history    *history.History
+	reserve    *diskReserve // of the log's disk
 	users      *userAgents
 	slots      *semaphore.Weighted
 	images     *store.Store // checkpoints
@@ -113,11 +114,20 @@ func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, star
 // dir is where the schedd keeps what it must not lose.
 func (s *Schedd) dir() string { return filepath.Join(s.node.Dir, "schedd") }
 
-// open reads the log and the history.
+// open reads the log and the history. On a full disk they get the room that was kept for the log.
 func (s *Schedd) open() (err error) {
 	if err := os.MkdirAll(filepath.Join(s.dir(), "spool"), 0o700); err != nil {
 		return err
 	}
+	s.reserve = newDiskReserve(s.dir(), s.log)
+	if err = s.openFiles(); noRoom(err) && s.reserve.release() {
+		err = s.openFiles()
+	}
+	return err
+}
+
+// openFiles opens what the daemon keeps on disk.
+func (s *Schedd) openFiles() (err error) {
 	if s.history, err = history.Open(s.dir(), s.node.Name); err != nil {
 		return err
 	}
@@ -140,6 +150,7 @@ func (s *Schedd) open() (err error) {
 	s.lastPastSeq = s.history.LastSeq()
 	n, err := s.journal.NextIncarnation()
 	if err != nil {
+		s.close()
 		return err
 	}
 	s.sessions.Store(n << incarnationBits) // sessions of this start are numbered above those of all starts before
@@ -177,9 +188,10 @@ func (s *Schedd) serve(ctx context.Context) error {
 	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(), newImageSlots()
 	defer s.users.close()
 	batches, committed := make(chan *batch), make(chan struct{})
-	group.Go(func() error { defer close(committed); return s.commit(batches) })
+	group.Go(func() error { defer close(committed); return s.commit(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.loop(ctx, batches, committed) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
+	group.Go(func() error { s.reserve.keep(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.keepCards(ctx); return nil })

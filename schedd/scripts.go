@@ -49,6 +49,9 @@ func (s *service) KeepScript(stream grpc.ClientStreamingServer[wire.ScriptChunk,
 	if err := s.mayRun(who); err != nil {
 		return err
 	}
+	if err := s.reserve.takes(); err != nil {
+		return err
+	}
 	name, err := keepScript(s.scriptDir(who.UID), MaxScript, func() ([]byte, error) {
 		chunk, err := stream.Recv()
 		return chunk.GetData(), err

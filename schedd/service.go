@@ -73,6 +73,9 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 	if err := s.mayRun(who); err != nil {
 		return nil, err
 	}
+	if err := s.reserve.takes(); err != nil {
+		return nil, err
+	}
 	specs, err := parseSpecs(req.GetJobs())
 	if err != nil {
 		return nil, err
@@ -137,6 +140,8 @@ func (s *Schedd) settled(ctx context.Context, durable <-chan struct{}) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-s.reserve.waits():
+		return fmt.Errorf("%w; what was asked for is done when there is room", s.reserve.full())
 	case <-s.life.Done():
 		select {
 		case <-durable: // the last batch was flushed

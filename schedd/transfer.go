@@ -202,6 +202,7 @@ type collection struct {
 	attempt roost.AttemptID
 	exited  *wire.Exited
 	kept    error // why something is in the spool that was to go elsewhere
+	waited  bool  // for room in the spool
 }
 
 // The names under which a startd gives captured streams.

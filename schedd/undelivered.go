@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"google.golang.org/protobuf/proto"
 
@@ -40,8 +39,11 @@ func (c *collection) stow(ctx context.Context, stderr bool, why error) error {
 // again until there is, and the attempt waits.
 func (c *collection) keep(stderr bool, from io.Reader) error {
 	err := c.keepSpool(c.attempt, stderr, from)
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure", "make room in "+filepath.Join(c.dir(), "spool"))
+	if noRoom(err) {
+		if !c.waited {
+			c.log.Warn("output waits for room", "attempt", c.attempt, "error", err, "cure", "make room in "+filepath.Join(c.dir(), "spool")+", or remove the task")
+		}
+		c.waited = true
 		return fmt.Errorf("%w: %w", roost.Unavailable, err)
 	}
 	return c.told(err)

@@ -1,0 +1,187 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// diskReserve is room on the schedd's disk for its log alone. Whatever fills that disk, what has been decided has to be written: ends of tasks, and removals
+// above all, which give room back. A file that takes the room is emptied when the log finds none. From then on nothing new is taken, until there is room for
+// the file again. The spool ends where free space is no more than the reserve, so that it is never what the reserve is used for.
+type diskReserve struct {
+	dir  string
+	size int64 // bytes
+	log  *slog.Logger
+
+	mu    sync.Mutex
+	short bool          // the reserve is not there
+	stuck chan struct{} // closed while the log cannot be written for want of room
+	held  bool          // stuck is closed
+	told  time.Time     // when that was last logged
+}
+
+// Bounds of the reserve, and how often it is looked for room again.
+const (
+	reserveName  = "reserve"
+	largeReserve = 64 << 20
+	smallReserve = 128 << 10
+	reservePart  = 8 // of a small disk, one part
+	reserveEvery = 2 * time.Second
+	stuckEvery   = time.Minute // how often it is logged that there is no room
+	stuckWait    = 200 * time.Millisecond
+)
+
+func newDiskReserve(dir string, log *slog.Logger) *diskReserve {
+	r := &diskReserve{dir: dir, log: log, stuck: make(chan struct{}), size: largeReserve}
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) == nil {
+		r.size = min(max(int64(fs.Blocks)*fs.Bsize/reservePart, smallReserve), largeReserve)
+	}
+	return r
+}
+
+func (r *diskReserve) path() string { return filepath.Join(r.dir, reserveName) }
+
+// free is how many bytes anybody may take.
+func (r *diskReserve) free() int64 {
+	var fs unix.Statfs_t
+	if unix.Statfs(r.dir, &fs) != nil {
+		return 0
+	}
+	return int64(fs.Bavail) * fs.Bsize
+}
+
+// fill takes the room, if there is so much and half as much again.
+func (r *diskReserve) fill() error {
+	f, err := os.OpenFile(r.path(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Size() >= r.size && info.Sys().(*syscall.Stat_t).Blocks*512 >= r.size {
+		return nil // an earlier start has made it
+	}
+	if free := r.free(); free < r.size+r.size/2 {
+		return fmt.Errorf("%s: %w: %v are free", r.dir, syscall.ENOSPC, roost.Bytes(free))
+	}
+	err = unix.Fallocate(int(f.Fd()), 0, 0, r.size)
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		_, err = io.CopyN(f, zeroReader{}, r.size)
+	}
+	if err != nil {
+		return errors.Join(err, f.Truncate(0))
+	}
+	return f.Sync()
+}
+
+type zeroReader struct{}
+
+func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// release gives the room to the log, and reports whether there was any.
+func (r *diskReserve) release() bool {
+	r.mu.Lock()
+	r.short = true
+	r.mu.Unlock()
+	info, err := os.Stat(r.path())
+	return err == nil && info.Size() > 0 && os.Truncate(r.path(), 0) == nil
+}
+
+// keep makes the reserve, and makes it again when there is room, until ctx ends.
+func (r *diskReserve) keep(ctx context.Context) {
+	for {
+		err := r.fill()
+		r.mu.Lock()
+		short := err != nil && noRoom(err)
+		if short != r.short {
+			if short {
+				r.log.Error("there is no room for the job log's reserve: submissions are refused", "dir", r.dir, "error", err)
+			} else {
+				r.log.Info("there is room again: submissions are taken", "dir", r.dir)
+			}
+		}
+		r.short = short
+		r.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(reserveEvery):
+		}
+	}
+}
+
+// takes says why nothing new is taken now, nil if it is.
+func (r *diskReserve) takes() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.short {
+		return r.full()
+	}
+	return nil
+}
+
+func (r *diskReserve) full() error {
+	return fmt.Errorf("%w: no space left on %s, where this schedd keeps its jobs; make room there, then submit again", roost.Exhausted, r.dir)
+}
+
+// retry runs write until it finds room. What the reserve had is its first help; then it waits until somebody makes room, or ctx ends.
+func (r *diskReserve) retry(ctx context.Context, write func() error) error {
+	defer r.setStuck(false)
+	for {
+		err := write()
+		if err == nil || !noRoom(err) {
+			return err
+		}
+		if r.release() {
+			r.log.Error("the disk is full: the job log uses its reserve, and submissions are refused until there is room", "dir", r.dir, "error", err)
+			continue
+		}
+		r.setStuck(true)
+		if time.Since(r.told) > stuckEvery {
+			r.told = time.Now()
+			r.log.Error("the disk is full: the job log cannot be written, and everything waits", "dir", r.dir, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(stuckWait):
+		}
+	}
+}
+
+func (r *diskReserve) setStuck(on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if on == r.held {
+		return
+	}
+	if r.held = on; on {
+		close(r.stuck)
+	} else {
+		r.stuck = make(chan struct{})
+	}
+}
+
+// waits is closed when the log cannot be written for want of room.
+func (r *diskReserve) waits() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stuck
+}
+
+// noRoom reports whether an error is that there is no room on a disk.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
