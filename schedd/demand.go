@@ -214,9 +214,17 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		g := m.Grant
 		s.negotiator.seen = max(s.negotiator.seen, g.GetId())
 		s.negotiator.dirty[queue.RequestID(g.GetRequest())] = true
+		where := located(g.GetNode(), g.GetHost(), g.GetAddress())
+		if p := s.peers[g.GetNode()]; p != nil && p.elsewhere(where) {
+			s.answer(dispatch.Answer{
+				Grant: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()),
+				Reason: "another node says that the machine is its own, and what runs here on that of before may not have ended",
+			})
+			return
+		}
 		s.dispatch.Granted(s.at.boot, dispatch.Grant{
 			GrantID: dispatch.GrantID{Epoch: g.GetEpoch(), ID: g.GetId()}, Request: dispatch.RequestID(g.GetRequest()), Node: g.GetNode(),
-			Address: located(g.GetNode(), g.GetHost(), g.GetAddress()), Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
+			Address: where, Resources: g.GetResources().Vector(), Capability: g.GetCapability(),
 			ClaimBy: time.Duration(g.GetClaimBy()), MayWait: g.GetWaiting(), Gang: g.GetGang(), GangSize: int(g.GetGangSize()), Victims: g.GetVictims(), Why: g.GetWhy(),
 		})
 	case *wire.ToSchedd_Admitted:

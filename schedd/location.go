@@ -30,6 +30,13 @@ func location(machine, text string) (host, address string) {
 	return machine, text
 }
 
+// elsewhere reports whether a machine is said to be of another node than the one that it is dialled at. That one would say that nothing runs there.
+func (p *peerNode) elsewhere(text string) bool {
+	before, _ := location(p.name, p.address)
+	now, _ := location(p.name, text)
+	return before != now
+}
+
 // welcomed says why the first message of a session does not make it one with that machine. Another one's knows nothing of what runs there, and everything would
 // be taken for gone.
 func welcomed(machine string, w *wire.SessionWelcome) error {

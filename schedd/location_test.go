@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,16 @@ func TestAnotherMachineAnswers(t *testing.T) {
 	}
 	if st, ok := h.core.Queue().Status(1); !ok || st.Counts[roost.Running] != 1 {
 		t.Errorf("the task is %v", st.Counts)
+	}
+	for _, m := range talk.Take() {
+		request = max(request, m.GetRequest().GetId())
+	}
+	h.core.Advised(h.at, talk, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
+		Id: 2, Epoch: 7, Request: request, Node: "n1", Host: "n3", Address: "n3", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+	}}})
+	h.core.Turn(h.at)
+	if said := talk.Take(); len(h.connected) != 1 || len(said) == 0 || !strings.Contains(said[0].GetResult().GetReason(), "another node says") {
+		t.Errorf("n3 says that it has n1: connections to %v, %v", h.connected, said)
 	}
 	if h.core.Opened(h.at, "n1", &wire.SessionWelcome{Node: "n1"}) == nil {
 		t.Error("n1 itself is turned away")
