@@ -42,7 +42,7 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 		}
 		u := adstore.Update{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
-			Node: peer.Name, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
+			Node: peer.Name, Serial: peer.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
 		outcome, err := s.update(ctx, peer, u)
 		if err != nil {
@@ -62,7 +62,12 @@ func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) 
 	if !maySpeakFor(peer, u.Name) {
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
 	}
-	if derr := s.owner.do(ctx, func() { outcome, err = s.owner.store.Update(time.Now(), u) }); derr != nil {
+	if derr := s.owner.do(ctx, func() {
+		if serial, ok := s.owner.store.Twin(u.Node); ok && s.revoked != nil && s.revoked(serial) {
+			s.owner.store.Forget(u.Node)
+		}
+		outcome, err = s.owner.store.Update(time.Now(), u)
+	}); derr != nil {
 		return outcome, derr
 	}
 	if err != nil {
@@ -131,7 +136,7 @@ func message(d adstore.Delta, trusted bool) *wire.AdDelta {
 	case d.Entry == nil:
 		return &wire.AdDelta{Name: d.Name, Removed: true}
 	}
-	m := &wire.AdDelta{Name: d.Name, Ad: d.Entry.Text, Sequence: d.Entry.Sequence, Started: d.Entry.Started}
+	m := &wire.AdDelta{Name: d.Name, Ad: d.Entry.Text, Sequence: d.Entry.Sequence, Started: d.Entry.Started, Node: d.Entry.Node}
 	if trusted {
 		m.Private = d.Entry.Private
 	}

@@ -2,12 +2,15 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/wire"
@@ -38,7 +41,7 @@ func TestRevokedIsGone(t *testing.T) {
 	say := func(node, serial string, started int64) {
 		t.Helper()
 		ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &peer.Peer{AuthInfo: auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}}))
-		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000, Ad: `[MyType = "Machine"; Name = "` + node + `"]`}
+		m := &wire.AdUpdate{Type: "Machine", Name: node, Sequence: 1, Started: started, LeaseMs: 60_000, Ad: `[MyType = "Machine"; Name = "` + node + `"; Machine = "` + node + `"]`}
 		cut := &spoken{ctx: ctx, left: []*wire.AdUpdate{m}}
 		defer cancel()
 		if err := s.Advertise(cut); err != io.ErrUnexpectedEOF {
@@ -59,4 +62,33 @@ func TestRevokedIsGone(t *testing.T) {
 	say("b", "new", 2)
 	say("b", "bad", 1)
 	holds(2, "its old connection ends after it has joined anew")
+}
+
+// TestANameInOtherLettersIsFree: who joins under the name of a member that was put out, in other letters, is believed; beside the member it is not.
+func TestANameInOtherLettersIsFree(t *testing.T) {
+	caught := false
+	s := &service{owner: newOwner(adstore.DefaultLimits()), revoked: func(serial string) bool { return caught && serial == "first" }}
+	background(t, func(ctx context.Context) error { s.owner.run(ctx); return nil })
+	say := func(node, serial string) error {
+		p := auth.Peer{Name: node, Serial: serial, Certified: []auth.Role{auth.Startd}}
+		_, err := s.update(t.Context(), p, adstore.Update{
+			Type: "Machine", Name: node, Node: node, Serial: serial, Sequence: 1, Started: 1, Ad: `[Name = "` + node + `"; Machine = "` + node + `"]`,
+		})
+		return err
+	}
+	if err := say("n1", "first"); err != nil {
+		t.Fatal(err)
+	}
+	if err := say("N1", "second"); !errors.Is(err, roost.PermissionDenied) {
+		t.Errorf("beside n1: %v", err)
+	}
+	caught = true
+	if err := s.owner.do(t.Context(), func() {
+		_, _ = s.owner.store.Update(time.Now(), adstore.Update{Type: "Machine", Name: "n1", Node: "n1", Serial: "first", Sequence: 1, Started: 1, Invalidate: true})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := say("N1", "second"); err != nil {
+		t.Errorf("after n1 was revoked: %v", err)
+	}
 }

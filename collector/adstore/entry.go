@@ -15,6 +15,7 @@ import (
 // Entry is one ad as it was advertised. It never changes.
 type Entry struct {
 	Type, Name string
+	Node       string // whose certificate it came with; "": nobody's
 	Text       string
 	Ad         *classad.Ad
 	Private    map[string]string // not part of Ad, and only for those who may see it
@@ -45,7 +46,7 @@ func newEntry(u Update, limits Limits) (*Entry, error) {
 		return nil, fmt.Errorf("ad of %s %q: %w", u.Type, u.Name, err)
 	}
 	return &Entry{
-		Type: u.Type, Name: u.Name, Text: u.Ad, Ad: ad,
+		Type: u.Type, Name: u.Name, Node: u.Node, Text: u.Ad, Ad: ad,
 		Private: maps.Clone(u.Private), Sequence: u.Sequence, Started: u.Started,
 	}, nil
 }
@@ -72,10 +73,12 @@ func (u *Update) read(limits Limits) (ad *classad.Ad, err error) {
 			return nil, fmt.Errorf("%w: %s is public and private", roost.Invalid, name)
 		}
 	}
-	for _, own := range [...]struct{ name, want string }{{roost.AttrMyType, u.Type}, {roost.AttrName, u.Name}} {
-		if got, ok := ad.Str(own.name); ok && !strings.EqualFold(got, own.want) {
-			return nil, fmt.Errorf("%w: %s in it is %q", roost.Invalid, own.name, got)
-		}
+	if got, ok := ad.Str(roost.AttrMyType); ok && !strings.EqualFold(got, u.Type) {
+		return nil, fmt.Errorf("%w: %s in it is %q", roost.Invalid, roost.AttrMyType, got)
+	}
+	_, there := ad.Lookup(roost.AttrName)
+	if got, ok := plain(ad, roost.AttrName); (there || u.Node != "") && (!ok || !strings.EqualFold(got, u.Name)) {
+		return nil, fmt.Errorf("%w: %s in it is %v, and has to be that text", roost.Invalid, roost.AttrName, ad.Eval(roost.AttrName, nil))
 	}
 	if err := checkHost(ad, u); err != nil {
 		return nil, err
@@ -83,18 +86,28 @@ func (u *Update) read(limits Limits) (ad *classad.Ad, err error) {
 	return ad, checkAmounts(ad)
 }
 
-// checkHost makes sure that a node speaks of no other host: Machine is by what people find it.
+// checkHost makes sure that a node speaks of no other host: Machine is by what people find it, and whom schedds dial.
 func checkHost(ad *classad.Ad, u *Update) error {
 	if u.Node == "" {
 		return nil
 	}
-	if _, there := ad.Lookup(roost.AttrMachine); !there {
+	if _, there := ad.Lookup(roost.AttrMachine); !there && !strings.EqualFold(u.Type, "Machine") {
 		return nil
 	}
-	if got, ok := ad.Str(roost.AttrMachine); !ok || !strings.EqualFold(got, u.Node) {
-		return fmt.Errorf("%s: %w: it is %v in it, and node %s may speak for itself only", roost.AttrMachine, roost.PermissionDenied, ad.Eval(roost.AttrMachine, nil), u.Node)
+	if got, ok := plain(ad, roost.AttrMachine); !ok || got != u.Node {
+		return fmt.Errorf("%s: %w: it is %v in it, and node %s may speak for itself only, in plain text", roost.AttrMachine, roost.PermissionDenied, ad.Eval(roost.AttrMachine, nil), u.Node)
 	}
 	return nil
+}
+
+// plain is an attribute that is a text, whoever asks and whenever: an expression may come out as another one when a job is matched.
+func plain(ad *classad.Ad, name string) (string, bool) {
+	e, _ := ad.Lookup(name)
+	v, ok := e.Literal()
+	if !ok {
+		return "", false
+	}
+	return v.Str()
 }
 
 // amounts are the attributes on which plans are built, with the most that any of them can truthfully be: what is above is a mistake, and

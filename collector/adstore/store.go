@@ -42,6 +42,7 @@ func DefaultLimits() Limits {
 type Update struct {
 	Type, Name string
 	Node       string // who says it, where a certificate does; "" is not counted
+	Serial     string // of the certificate
 	Sequence   uint64
 	Started    int64 // unix nanoseconds
 	Lease      time.Duration
@@ -68,14 +69,15 @@ type Store struct {
 	limits Limits
 	types  map[string]*kind
 	leases leases
-	nodes  map[string]int // how many ads each node has here
+	nodes  map[string]int    // how many ads each node has here
+	known  map[string]member // the nodes that have ever advertised here, by their names without regard to case
 }
 
 // kind holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
 type kind struct {
-	name  string // as first written
-	ads   map[string]*slot
-	order []*slot // by name
+	name  string           // as first written
+	ads   map[string]*slot // by name, without regard to case: as == compares names in requirements
+	order []*slot          // by name
 	feeds []*Feed
 }
 
@@ -83,14 +85,14 @@ type kind struct {
 type slot struct {
 	*Entry
 	kind    *kind
-	node    string // that it counts for
+	node    string // that it counts for, and whose it is
 	expires time.Time
 	place   int // in the heap of leases
 }
 
 // New returns an empty store.
 func New(limits Limits) *Store {
-	return &Store{limits: limits, types: map[string]*kind{}, nodes: map[string]int{}}
+	return &Store{limits: limits, types: map[string]*kind{}, nodes: map[string]int{}, known: map[string]member{}}
 }
 
 // Update takes an update in. The error says what is wrong with it: it wraps roost.Invalid, or roost.Exhausted when there is no more room.
@@ -101,7 +103,11 @@ func (s *Store) Update(now time.Time, u Update) (Outcome, error) {
 	k := s.types[strings.ToLower(u.Type)]
 	var old *slot
 	if k != nil {
-		old = k.ads[u.Name]
+		old = k.ads[strings.ToLower(u.Name)]
+	}
+	old, err := s.claim(old, u)
+	if err != nil {
+		return Dropped, err
 	}
 	switch {
 	case old != nil && (u.Started < old.Started || u.Started == old.Started && u.Sequence < old.Sequence):
@@ -150,7 +156,7 @@ func (s *Store) place(u Update) (*slot, error) {
 	}
 	sl := &slot{Entry: &Entry{Name: u.Name}, kind: k, node: u.Node, place: -1}
 	s.nodes[u.Node]++
-	k.ads[u.Name] = sl
+	k.ads[strings.ToLower(u.Name)] = sl
 	at, _ := slices.BinarySearchFunc(k.order, u.Name, bySlotName)
 	k.order = slices.Insert(k.order, at, sl)
 	return sl, nil
@@ -171,7 +177,7 @@ func bySlotName(sl *slot, name string) int { return strings.Compare(sl.Name, nam
 
 func (s *Store) remove(sl *slot) {
 	k := sl.kind
-	delete(k.ads, sl.Name)
+	delete(k.ads, strings.ToLower(sl.Name))
 	at, _ := slices.BinarySearchFunc(k.order, sl.Name, bySlotName)
 	k.order = slices.Delete(k.order, at, at+1)
 	if s.nodes[sl.node]--; s.nodes[sl.node] == 0 {
@@ -212,7 +218,7 @@ func (s *Store) check() {
 		n += len(k.order)
 		for i, sl := range k.order {
 			nodes[sl.node]++
-			if k.ads[sl.Name] != sl || sl.kind != k || s.leases[sl.place] != sl || i > 0 && k.order[i-1].Name >= sl.Name {
+			if k.ads[strings.ToLower(sl.Name)] != sl || sl.kind != k || s.leases[sl.place] != sl || i > 0 && k.order[i-1].Name >= sl.Name {
 				panic(fmt.Sprintf("ad %s of type %s is not where it should be", sl.Name, k.name))
 			}
 		}

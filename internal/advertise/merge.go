@@ -19,6 +19,7 @@ type merger struct {
 
 type merged struct {
 	shown   Change
+	by      int    // the source that told what is shown
 	holders []bool // by source: whether it has the ad
 }
 
@@ -70,13 +71,25 @@ func (m *merger) put(source int, d *wire.AdDelta) {
 		m.ads[d.GetName()] = ad
 	}
 	ad.holders[source] = true
-	if !newer(d, ad.shown) {
+	if !ad.replaces(source, d) {
 		return
 	}
-	ad.shown = Change{
-		Name: d.GetName(), Ad: d.GetAd(), Sequence: d.GetSequence(), Started: d.GetStarted(), Private: d.GetPrivate(),
+	ad.by, ad.shown = source, Change{
+		Name: d.GetName(), Ad: d.GetAd(), Sequence: d.GetSequence(), Started: d.GetStarted(), Private: d.GetPrivate(), Node: d.GetNode(),
 	}
 	m.tellOf(ad.shown)
+}
+
+// replaces reports whether what a source says is shown in the place of what is. Versions order the ads of one node only: another could say anything. Where collectors
+// name different nodes, because one has started again and heard the wrong one first, a name that is a node's is that node's.
+func (ad *merged) replaces(source int, d *wire.AdDelta) bool {
+	switch {
+	case ad.shown.Name == "" || ad.shown.Node == d.GetNode():
+		return newer(d, ad.shown)
+	case d.GetNode() == d.GetName() || ad.by == source: // which takes its own word back
+		return true
+	}
+	return ad.shown.Node != d.GetName() && !ad.holders[ad.by]
 }
 
 // newer reports whether d is a later version than what is shown.

@@ -21,6 +21,7 @@ type Change struct {
 	Sequence uint64 // orders the ads of one start of their daemon
 	Started  int64  // unix nanoseconds; orders the starts
 	Private  map[string]string
+	Node     string // by whose certificate the collector knows the daemon; "": it has none
 }
 
 // Watcher follows the ads of one type at several collectors.

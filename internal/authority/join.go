@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"crypto/ed25519"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pki"
 	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
@@ -44,7 +46,7 @@ func (s *store) mint(part Part, name string, life time.Duration, now time.Time) 
 		return Token{}, nil, fmt.Errorf("part %q: %w: a token is for one of %v", part, roost.Invalid, Parts())
 	case name != "" && !nameable(name):
 		return Token{}, nil, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
-	case name != "" && name == s.self:
+	case name != "" && strings.EqualFold(name, s.self):
 		return Token{}, nil, fmt.Errorf("node %s: %w: this is the authority's own node; it needs no token", name, roost.Invalid)
 	case life < time.Minute || life > maxLife:
 		return Token{}, nil, fmt.Errorf("expires: %w: %v is not between a minute and 30 days", roost.Invalid, life)
@@ -60,7 +62,7 @@ func (s *store) mint(part Part, name string, life time.Duration, now time.Time) 
 }
 
 // nameable reports whether a node can be called that: its files are NAME.pem and NAME.key beside the authority's.
-func nameable(name string) bool { return name != "ca" && config.ValidName(name) }
+func nameable(name string) bool { return !strings.EqualFold(name, "ca") && config.ValidName(name) }
 
 // knows reports whether there is a token with that secret. It keeps those who have none away from what locks the store.
 func (s *store) knows(secret []byte) (known bool) {
@@ -139,10 +141,13 @@ func (s *store) admissible(tx *dbfile.Tx, t *token, a asking, now time.Time) (*i
 		return nil, fmt.Errorf("token: %w: it is for the node %s, and this one is %s: join with --name %s", roost.PermissionDenied, t.Name, name, t.Name)
 	case !nameable(name):
 		return nil, fmt.Errorf("node %q: %w: this cannot be a node's name: choose one with --name, of letters, digits, \".\", \"-\" and \"_\"", name, roost.Invalid)
-	case name == s.self:
+	case strings.EqualFold(name, s.self):
 		return nil, fmt.Errorf("node %s: %w: this is the name of the machine with the authority: choose another with --name", name, roost.Conflict)
 	}
 	if err := s.adopt(tx, name); err != nil {
+		return nil, err
+	}
+	if err := s.unique(tx, name, now); err != nil {
 		return nil, err
 	}
 	if t.Name == "" {
@@ -158,6 +163,36 @@ func (s *store) admissible(tx *dbfile.Tx, t *token, a asking, now time.Time) (*i
 		}
 	}
 	return &issued{Name: name, Part: t.Part, Roles: texts(t.Part.Roles()), From: a.from}, nil
+}
+
+// unique makes sure that no member has the same name in other letters: requirements compare names without regard to case (ClassAd's ==), so that jobs for the one
+// would run on the other. Who was revoked, or has let its certificate end, is no member.
+func (s *store) unique(tx *dbfile.Tx, name string, now time.Time) error {
+	twins, err := pki.Twins(s.dir, name)
+	if err != nil {
+		return err
+	}
+	for _, twin := range twins { // whose certificates were made by hand
+		if err := s.adopt(tx, twin); err != nil {
+			return err
+		}
+	}
+	c := tx.Bucket(namesBucket).Cursor()
+	for key, _ := c.First(); key != nil; key, _ = c.Next() {
+		twin, serial, _ := bytes.Cut(key, []byte{0})
+		if string(twin) == name || !strings.EqualFold(string(twin), name) {
+			continue
+		}
+		record, ok, err := load[issued](tx, issuedBucket, serial)
+		if err != nil {
+			return err
+		}
+		if ok && record.holds(now) {
+			return fmt.Errorf("node %s: %w: %s is a member, and names that differ by the case of letters only are one: choose another with --name; if it is this very machine, join as %s",
+				name, roost.Conflict, record.Name, record.Name)
+		}
+	}
+	return nil
 }
 
 // replace revokes what a name still has: the machine that joins has taken its place.

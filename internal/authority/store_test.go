@@ -121,6 +121,11 @@ func TestRefusalsSayWhy(t *testing.T) {
 		{"another part", newcomer(t, server, Desktop, "n1"), noon, roost.PermissionDenied, "roost token --desktop"},
 		{"a name that is taken", newcomer(t, server, "", "taken"), noon, roost.Conflict, "roost token --server --for taken"},
 		{"a name that was given by hand", newcomer(t, server, "", "handmade"), noon, roost.Conflict, "joined"},
+		{"a name in other letters", newcomer(t, server, "", "Taken"), noon, roost.Conflict, "taken is a member"},
+		{"one by hand in other letters", newcomer(t, server, "", "HANDmade"), noon, roost.Conflict, "handmade is a member"},
+		{"the authority's in other letters", newcomer(t, server, "", "Central"), noon, roost.Conflict, "the machine with the authority"},
+		{"another's token in other letters", newcomer(t, bound, "", "N7"), noon, roost.PermissionDenied, "--name n7"},
+		{"the authority's files in other letters", newcomer(t, server, "", "CA"), noon, roost.Invalid, "cannot be a node's name"},
 		{"another's token", newcomer(t, bound, "", "n8"), noon, roost.PermissionDenied, "--name n7"},
 		{"the authority's name", newcomer(t, server, "", "central"), noon, roost.Conflict, "the machine with the authority"},
 		{"no name", newcomer(t, server, "", ""), noon, roost.Invalid, "--name"},
@@ -169,6 +174,50 @@ func TestAMachineTakesItsOwnPlace(t *testing.T) {
 	}
 	if got := revokedSerials(t, s); len(got) != 1 || got[0] != serial(t, first.DER) {
 		t.Errorf("got %v, want %s", got, serial(t, first.DER))
+	}
+}
+
+// A name in other letters is free when its member has left, by revocation or because its certificate has ended; who has taken it keeps the other one out then.
+func TestNamesInOtherLetters(t *testing.T) {
+	s := newStore(t)
+	join := func(name string, at time.Time) error {
+		_, _, err := s.join(newcomer(t, mint(t, s, Server, "", 30*24*time.Hour), "", name), at)
+		return err
+	}
+	for _, step := range []struct {
+		name string
+		at   time.Time
+		want error
+	}{{"n1", noon, nil}, {"N1", noon, roost.Conflict}, {"n10", noon, nil}, {"N-1", noon, nil}} {
+		if err := join(step.name, step.at); !errors.Is(err, step.want) {
+			t.Errorf("%s: %v, want %v", step.name, err, step.want)
+		}
+	}
+	if _, err := s.putOut("n1", "stolen", noon); err != nil {
+		t.Fatal(err)
+	}
+	if err := join("N1", noon); err != nil {
+		t.Errorf("n1 was revoked, and N1 joins: %v", err)
+	}
+	if err := join("n1", noon); !errors.Is(err, roost.Conflict) {
+		t.Errorf("n1 joins again: %v", err)
+	}
+	later := noon.Add(Validity + time.Hour)
+	token, _, err := s.mint(Server, "", time.Hour, later)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.join(newcomer(t, token, "", "N10"), later); err != nil {
+		t.Errorf("the certificate of n10 has ended, and N10 joins: %v", err)
+	}
+	if _, err := pki.IssueTo(s.dir, "byhand", []auth.Role{auth.Startd}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pki.IssueTo(s.dir, "ByHand", []auth.Role{auth.Startd}); !errors.Is(err, roost.Conflict) {
+		t.Errorf("two certificates by hand: %v", err)
+	}
+	if _, err := pki.IssueTo(s.dir, "byhand", []auth.Role{auth.Startd}); err != nil {
+		t.Errorf("a new one for the same node: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -144,10 +145,10 @@ func (n *Node) OwnNegotiator() string {
 	return Reach(n.Negotiator.Listen)
 }
 
-// Startd returns the execute node of that name.
+// Startd returns the execute node of that name, without regard to case.
 func (n *Node) Startd(name string) (*Startd, bool) {
 	for i := range n.Startds {
-		if n.Startds[i].Name == name {
+		if strings.EqualFold(n.Startds[i].Name, name) {
 			return &n.Startds[i], true
 		}
 	}

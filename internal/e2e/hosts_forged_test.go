@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -19,21 +21,19 @@ import (
 func (a *attacked) ads() {
 	rogue := a.identity("exec2", "startd") // its own certificate: the node is its own, and nobody else's
 	conn := a.to("collector", rogue)
-	advertise := func(updates ...*wire.AdUpdate) (err error) {
-		ctx, cancel := context.WithTimeout(a.Context(), 2*patience)
-		defer cancel()
-		stream, err := wire.NewCollectorClient(conn).Advertise(ctx)
-		for _, u := range updates {
-			if err == nil {
-				u.LeaseMs = 5000
-				stream.Send(u) // its outcome is Recv's
-				_, err = stream.Recv()
-			}
-		}
-		return rpc.FromStatus(err)
-	}
+	advertise := func(updates ...*wire.AdUpdate) error { return a.advertise(conn, updates...) }
+	alike := a.to("collector", a.identity("exec1.exec2", "startd"))
 	machine := func(name, ad string) *wire.AdUpdate {
+		if !strings.Contains(ad, "Machine") {
+			ad = `[Machine = "exec2"; ` + ad[1:]
+		}
+		ad = `[Name = "` + name + `"; ` + ad[1:]
 		return &wire.AdUpdate{Type: "Machine", Name: name, Sequence: 1 << 40, Started: time.Now().UnixNano(), Ad: ad}
+	}
+	nameless := machine("exec2", "[Cpus = 64]")
+	nameless.Ad = `[Machine = "exec2"; Cpus = 64]`
+	if err := a.advertise(alike, machine("exec1.exec2", `[Machine = "exec1.exec2"; Cpus = 0]`)); err != nil {
+		a.Error(err)
 	}
 	var slots []*wire.AdUpdate
 	for i := range 2000 { // of the million that it would like to say
@@ -46,6 +46,9 @@ func (a *attacked) ads() {
 	}{
 		{"another node's name", []*wire.AdUpdate{machine("exec1", "[Cpus = 64]")}, "may only advertise what is on it"},
 		{"a name that ends alike", []*wire.AdUpdate{machine("notexec2", "[Cpus = 64]")}, "may only advertise what is on it"},
+		{"a node's name that ends alike", []*wire.AdUpdate{machine("exec1.exec2", "[Cpus = 64]")}, "that is the name of the node exec1.exec2"},
+		{"no name", []*wire.AdUpdate{nameless}, "Name in it is undefined"},
+		{"another host to whom it is matched with", []*wire.AdUpdate{machine("exec2", `[Machine = isUndefined(TARGET.Cmd) ? "exec2" : "exec1"]`)}, "in plain text"},
 		{"another host", []*wire.AdUpdate{machine("slot1.exec2", `[Machine = "exec1"]`)}, "may speak for itself only"},
 		{"another role", []*wire.AdUpdate{{Type: "Scheduler", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
 		{"a type of its own", []*wire.AdUpdate{{Type: "Anything", Name: "exec2", Ad: "[]"}}, "the certificate of exec2 is for [startd]"},
@@ -64,6 +67,21 @@ func (a *attacked) ads() {
 		}
 	}
 	a.logged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`, "refused a message that is too long")
+}
+
+// advertise says what somebody says of machines, and returns the first refusal.
+func (a *attacked) advertise(conn *grpc.ClientConn, updates ...*wire.AdUpdate) (err error) {
+	ctx, cancel := context.WithTimeout(a.Context(), 2*patience)
+	defer cancel()
+	stream, err := wire.NewCollectorClient(conn).Advertise(ctx)
+	for _, u := range updates {
+		if err == nil {
+			u.LeaseMs = 5000
+			stream.Send(u) // its outcome is Recv's
+			_, err = stream.Recv()
+		}
+	}
+	return rpc.FromStatus(err)
 }
 
 // doubling is an ad whose Cpus takes 2^n steps to know.

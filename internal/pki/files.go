@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/tls"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
@@ -54,6 +56,10 @@ func IssueTo(dir, name string, roles []auth.Role) (config.TLS, error) {
 	if name == "ca" || !config.ValidName(name) {
 		return config.TLS{}, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
 	}
+	if twins, err := Twins(dir, name); err != nil || len(twins) > 0 {
+		return config.TLS{}, cmp.Or(err, fmt.Errorf("node %s: %w: there is a certificate of %s, and names that differ by the case of letters only are one: choose another, or remove that one's files",
+			name, roost.Conflict, strings.Join(twins, " and ")))
+	}
 	a, err := LoadAuthority(dir)
 	if err != nil {
 		return config.TLS{}, err
@@ -66,6 +72,20 @@ func IssueTo(dir, name string, roles []auth.Role) (config.TLS, error) {
 		return config.TLS{}, err
 	}
 	return files, put(files.Certificate, cert, 0o644)
+}
+
+// Twins lists the nodes whose certificates are in an authority's directory, and whose names differ from that one by the case of letters only.
+func Twins(dir, name string) (twins []string, err error) {
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("authority in %s: %w: %w", dir, roost.NoInput, err)
+	}
+	for _, f := range files {
+		if twin, ok := strings.CutSuffix(f.Name(), ".pem"); ok && twin != name && strings.EqualFold(twin, name) {
+			twins = append(twins, twin)
+		}
+	}
+	return twins, nil
 }
 
 // LoadAuthority reads the authority in dir.

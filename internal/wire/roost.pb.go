@@ -3966,6 +3966,7 @@ type AdDelta struct {
 	Sequence      uint64                 `protobuf:"varint,5,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Started       int64                  `protobuf:"varint,6,opt,name=started,proto3" json:"started,omitempty"`
 	Private       map[string]string      `protobuf:"bytes,7,rep,name=private,proto3" json:"private,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // only for the negotiator role
+	Node          string                 `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`                                                                                 // whose certificate the ad came with; empty: a daemon's of the collector's host, or an old collector
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4047,6 +4048,13 @@ func (x *AdDelta) GetPrivate() map[string]string {
 		return x.Private
 	}
 	return nil
+}
+
+func (x *AdDelta) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
 }
 
 type AdQuery struct {
@@ -14396,7 +14404,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x16\n" +
 	"\x06resend\x18\x02 \x01(\bR\x06resend\"\x1e\n" +
 	"\bWatchAds\x12\x12\n" +
-	"\x04type\x18\x01 \x01(\tR\x04type\"\x8d\x02\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\"\xa1\x02\n" +
 	"\aAdDelta\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02ad\x18\x02 \x01(\tR\x02ad\x12\x18\n" +
@@ -14404,7 +14412,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06synced\x18\x04 \x01(\bR\x06synced\x12\x1a\n" +
 	"\bsequence\x18\x05 \x01(\x04R\bsequence\x12\x18\n" +
 	"\astarted\x18\x06 \x01(\x03R\astarted\x12:\n" +
-	"\aprivate\x18\a \x03(\v2 .roost.wire.AdDelta.PrivateEntryR\aprivate\x1a:\n" +
+	"\aprivate\x18\a \x03(\v2 .roost.wire.AdDelta.PrivateEntryR\aprivate\x12\x12\n" +
+	"\x04node\x18\b \x01(\tR\x04node\x1a:\n" +
 	"\fPrivateEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"s\n" +
