@@ -137,13 +137,14 @@ func grouped(t *testing.T) (*bench, *cgroup.Group) {
 	return b, group
 }
 
-// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
-func TestFreezerOfVersion1(t *testing.T) {
-	dir := fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
+// inFreezer is a starter whose tasks are in a freezer of version 1, in the directory that it returns.
+func inFreezer(t *testing.T) (b *bench, dir string) {
+	t.Helper()
+	dir = fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
 	if os.Geteuid() != 0 || os.Mkdir(dir, 0o755) != nil {
 		t.Skip("this machine has no freezer of version 1 for us")
 	}
-	b := &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
+	b = &bench{t: t, dir: t.TempDir(), boxed: true, events: make(chan starter.Event, 64)}
 	var err error
 	b.Starter, err = starter.Spawn(starter.Options{
 		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starter.Event) { b.events <- e }, TaskGroup: dir,
@@ -154,23 +155,38 @@ func TestFreezerOfVersion1(t *testing.T) {
 	t.Cleanup(func() {
 		b.Release()
 		b.Close()
-		if err := os.Remove(dir); err != nil {
-			t.Error(err)
+		for deadline := time.Now().Add(10 * time.Second); os.Remove(dir) != nil; unix.Poll(nil, 5) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s has processes", dir)
+				return
+			}
 		}
 	})
-	o := order(1, "echo ready; while :; do sleep 0.01; done")
-	b.begin(o)
-	b.waitFor(o.Attempt, "ready")
-	b.Suspend(o.Attempt)
+	return b, dir
+}
+
+// frozenFirst waits until a freezer of version 1 has stopped all that is in it.
+func frozenFirst(t *testing.T, dir string) {
+	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; unix.Poll(nil, 5) {
 		state, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
 		if string(state) == "FROZEN\n" {
-			break
+			return
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("the freezer is %q", state)
 		}
 	}
+}
+
+// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
+func TestFreezerOfVersion1(t *testing.T) {
+	b, dir := inFreezer(t)
+	o := order(1, "echo ready; while :; do sleep 0.01; done")
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	frozenFirst(t, dir)
 	b.Vacate(starter.Stop{Attempt: o.Attempt, Fast: true, Cause: proto.Vacated})
 	if exit := b.end(); exit.Signal != 9 {
 		t.Errorf("got %+v, want that it was killed in the freezer", exit)

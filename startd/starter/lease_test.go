@@ -1,12 +1,16 @@
 package starter_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
@@ -66,6 +70,50 @@ func TestRenewalThatIsReadLate(t *testing.T) {
 	}
 	unix.Kill(pid, unix.SIGCONT)
 	b.goneWithin(cookie, began.Add(lease), time.Second)
+}
+
+// TestFrozenTaskEndsWithItsLease: a task that stands still ends with its lease, too, also in a freezer of version 1, in which nothing dies, and of which the
+// starter was told nothing before it was stopped.
+func TestFrozenTaskEndsWithItsLease(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		t.Run(fmt.Sprintf("version %d", version), func(t *testing.T) {
+			if os.Geteuid() != 0 {
+				t.Skip("only root makes groups")
+			}
+			var b *bench
+			freeze := func() {}
+			if version == 1 {
+				var dir string
+				b, dir = inFreezer(t)
+				freeze = func() {
+					if err := os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("FROZEN"), 0); err != nil {
+						t.Fatal(err)
+					}
+					frozenFirst(t, dir)
+				}
+			} else {
+				var group *cgroup.Group
+				b, group = grouped(t)
+				freeze = func() {
+					if err := group.Freeze(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			const lease = 700 * time.Millisecond
+			o, cookie := marked(t, 1, "echo ready; while :; do sleep 0.01; done")
+			b.begin(o)
+			b.waitFor(o.Attempt, "ready")
+			freeze()
+			b.Renew(lease)
+			began := time.Now()
+			b.stop(o)
+			b.goneWithin(cookie, began.Add(lease), 3*time.Second)
+			if exit := b.end(); exit.Cause != proto.Lease {
+				t.Errorf("got %+v, want an end by the lease", exit)
+			}
+		})
+	}
 }
 
 // stop stops the starter once it has done what it was told so far, as the answer to an order that it has carried out already shows, and returns its pid.

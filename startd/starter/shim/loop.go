@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"runtime/debug"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -94,19 +93,6 @@ func (s *starter) run() {
 	}
 }
 
-// restAfter is for how long nothing has happened before a starter gives back the memory that it does not need, in milliseconds. Most of its life it
-// waits for one task, beside as many others as the machine has tasks.
-const restAfter = 300
-
-// rest gives memory back when the starter has come to rest, and reports whether it has.
-func (s *starter) rest(quiet bool) bool {
-	if quiet && s.busy {
-		debug.FreeOSMemory()
-	}
-	s.busy = !quiet
-	return quiet
-}
-
 // over says whether the starter has nothing more to do: released, or without a lease; and no task runs.
 func (s *starter) over() bool {
 	return s.state.Phase != proto.Running && (s.release || s.lease <= now())
@@ -184,9 +170,10 @@ func (s *starter) destroy() {
 	}
 	if s.paused != 0 {
 		s.group.freeze(false)
-		if s.group.first { // in that freezer nothing dies
-			s.group.unhold()
-		}
+	}
+	if s.group.first { // in that freezer nothing dies, and its startd may have stopped it without a word to us
+		s.group.freeze(false)
+		s.group.unhold()
 	}
 }
 

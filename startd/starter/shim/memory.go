@@ -1,0 +1,56 @@
+package shim
+
+import (
+	"runtime/debug"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// restAfter is for how long nothing has happened before a starter gives back the memory that it does not need, in milliseconds. Most of its life it
+// waits for one task, beside as many others as the machine has tasks.
+const restAfter = 300
+
+// rest gives memory back when the starter has come to rest, and reports whether it has.
+func (s *starter) rest(quiet bool) bool {
+	if quiet && s.busy {
+		debug.FreeOSMemory()
+		smallPages()
+	}
+	s.busy = !quiet
+	return quiet
+}
+
+// smallPages keeps the kernel from putting huge pages where this process has a few small ones. Where everybody is given huge pages, as on Debian, a thread of the
+// kernel's does that from ten seconds on to whatever has room for one: to the runtime's own tables, too, which GODEBUG=disablethp=1 leaves out. Each is two
+// megabytes for some kilobytes. PR_SET_THP_DISABLE would be simpler, but the tasks would inherit it.
+func smallPages() {
+	maps := readAll("/proc/self/maps")
+	for len(maps) > 0 {
+		text := line(maps)
+		maps = maps[min(len(text)+1, len(maps)):]
+		if start, size := anonymous(text); size > 0 {
+			syscall.RawSyscall(syscall.SYS_MADVISE, start, size, unix.MADV_NOHUGEPAGE)
+		}
+	}
+}
+
+// anonymous reads where the memory is that a line of a maps file is about (proc(5)), if this process writes there and no file is behind it; else its size is 0.
+func anonymous(text []byte) (start, size uintptr) {
+	fields := words(text)
+	if len(fields) < 5 || fields[1] != "rw-p" || fields[4] != "0" {
+		return 0, 0
+	}
+	end, at := uintptr(0), &start
+	for _, c := range []byte(fields[0]) {
+		switch {
+		case c >= '0' && c <= '9':
+			*at = *at<<4 | uintptr(c-'0')
+		case c >= 'a' && c <= 'f':
+			*at = *at<<4 | uintptr(c-'a'+10)
+		default:
+			at = &end
+		}
+	}
+	return start, end - start
+}
