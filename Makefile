@@ -9,7 +9,7 @@ export CGO_CFLAGS ?= -g -O2 -Wno-deprecated-declarations
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build roost and roost-starter, and the q* links, into bin/
@@ -32,6 +32,11 @@ test: ## install what the tests need, build, and run every test
 test-vm: ## boot Debian's stock kernel in QEMU and test cgroups and checkpoints there (Debian, amd64)
 	@scripts/setup.sh go
 	@scripts/vm.sh
+
+.PHONY: test-vm-quick
+test-vm-quick: ## the part of that which CI runs
+	@scripts/setup.sh go
+	@VM_TESTS=quick scripts/vm.sh
 
 .PHONY: soak
 soak: ## break everything in a pool of real processes for MINUTES (30), and hold what is left against the promises (root)
