@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,18 +17,12 @@ import (
 // Output for which the spool has no room waits until it has, and is complete then.
 func TestSpoolIsFull(t *testing.T) {
 	node := &config.Node{Name: "submit", Dir: t.TempDir()}
-	spool := filepath.Join(node.Dir, "schedd", "spool", "1")
-	file := filepath.Join(spool, "0.1.out")
-	if err := os.MkdirAll(spool, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("/dev/full", file); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(node.Dir, "schedd", "spool", "1", "0.1.out")
+	disk := filepath.Join(node.Dir, "disk") // of which nothing is free while it is not there
 	synctest.Test(t, func(t *testing.T) {
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
 		c := collection{
-			Schedd:  &Schedd{node: node, slots: newTransferSlots(), log: slog.New(slog.DiscardHandler)},
+			Schedd:  &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(), log: slog.New(slog.DiscardHandler)},
 			attempt: a, exited: exit(ref(a), &wire.ExitStatus{}, "hello\n"),
 		}
 		done := make(chan error, 1)
@@ -38,7 +33,10 @@ func TestSpoolIsFull(t *testing.T) {
 			t.Fatalf("it did not wait: %v", err)
 		default:
 		}
-		if err := os.Remove(file); err != nil {
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what is left of it: %v", err)
+		}
+		if err := os.Mkdir(disk, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; err != nil {
