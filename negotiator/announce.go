@@ -30,6 +30,7 @@ func (c *cell) announce() {
 			m.Groups = namesOf(l.Groups(), func(g ledger.Group) string { return g.Name })
 			m.Reservations = namesOf(l.Reservations(), func(r ledger.Reservation) string { return r.Name })
 			m.Limits = namesOf(l.Limits(), func(m ledger.Limit) string { return m.Name })
+			m.JobAdmins = l.JobAdmins()
 			c.announced = announcement{l.Policy() + 1, m}
 		}
 	})

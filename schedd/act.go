@@ -18,6 +18,22 @@ func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply
 	if err != nil {
 		return nil, err
 	}
+	all := &wire.ActReply{}
+	nodes, parts := s.actParts(req, who)
+	for i, node := range nodes {
+		var reply *wire.ActReply
+		if node != "" {
+			reply = s.actThere(ctx, node, parts[i], who)
+		} else if reply, err = s.actOn(ctx, parts[i], who); err != nil {
+			return nil, err
+		}
+		all.Results = append(all.Results, reply.GetResults()...)
+	}
+	return all, nil
+}
+
+// actOn acts on jobs of this schedd.
+func (s *Schedd) actOn(ctx context.Context, req *wire.ActRequest, who queue.Submitter) (*wire.ActReply, error) {
 	reply := &wire.ActReply{}
 	allowed, settle, refusal, err := s.allow(ctx, req, who)
 	if err != nil || refusal != nil {

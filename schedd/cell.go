@@ -26,7 +26,7 @@ func (s *service) Cell(ctx context.Context, req *wire.CellRequest) (*wire.CellRe
 		return nil, err
 	}
 	req = proto.CloneOf(req)
-	req.Who, req.Trusted, req.Passed = who.User+"@"+s.node.Name, who.Admin, false
+	req.Who, req.Trusted, req.Passed = who.User+"@"+s.node.Name, isDaemonUser(ctx), false
 	addresses, err := s.negotiators(ctx)
 	if err != nil {
 		return nil, err

@@ -237,6 +237,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		}
 	case *wire.ToSchedd_Policy:
 		s.negotiator.ruled(m.Policy)
+		s.admins.set(m.Policy.GetJobAdmins())
 		s.rules = m.Policy
 		s.negotiator.admission.routes.full = nil
 		s.tryAll()

@@ -45,7 +45,7 @@ func (s *Schedd) far(p auth.Peer) (queue.Submitter, error) {
 	if account, err = present(account); err != nil {
 		return queue.Submitter{}, fmt.Errorf("login at %s: %w", s.node.Name, err)
 	}
-	who := queue.Submitter{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name}
+	who := queue.Submitter{User: account.User, UID: account.UID, GID: account.GID, Host: s.node.Name, Admin: s.admins.has(account.User, s.node.Name)}
 	return who, s.mayRun(who)
 }
 
@@ -119,8 +119,9 @@ func (s *service) Login(ctx context.Context, req *wire.LoginRequest) (*wire.Logi
 }
 
 // theirs says whose logins a user may see and revoke: their own, and an administrator everybody's.
-func theirs(who queue.Submitter) func(login.Account) bool {
-	return func(a login.Account) bool { return who.Admin || a.UID == who.UID }
+func theirs(ctx context.Context, who queue.Submitter) func(login.Account) bool {
+	all := isDaemonUser(ctx)
+	return func(a login.Account) bool { return all || a.UID == who.UID }
 }
 
 // Logins lists the logins that were given out.
@@ -134,7 +135,7 @@ func (s *service) Logins(ctx context.Context, _ *wire.LoginsRequest) (*wire.Logi
 		return reply, nil
 	}
 	p, _ := auth.FromContext(ctx)
-	for _, l := range s.logins.List(theirs(who)) {
+	for _, l := range s.logins.List(theirs(ctx, who)) {
 		reply.Logins = append(reply.Logins, loginInfo(&l, p.Serial))
 	}
 	return reply, nil
@@ -154,7 +155,7 @@ func (s *service) Logout(ctx context.Context, req *wire.LogoutRequest) (*wire.Lo
 	if s.logins == nil || id == "" {
 		return nil, fmt.Errorf("login: %w: it is not said which one", roost.Invalid)
 	}
-	l, err := s.logins.Revoke(id, theirs(who), time.Now())
+	l, err := s.logins.Revoke(id, theirs(ctx, who), time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // nextDoor answers the other schedds of the pool. They are told what every user may know: who asks them they know from their kernels, and this
-// schedd does not, so what only a job's owner may see is shown to none of them, and nothing can be changed.
+// schedd does not, so what only a job's owner may see is shown to none of them, and nothing can be changed but by users with the capability for that.
 type nextDoor struct {
 	wire.UnimplementedNeighbourServer
 	*Schedd

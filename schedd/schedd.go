@@ -61,6 +61,7 @@ type Schedd struct {
 	terminals  atomic.Int32           // of interactive jobs, likewise
 	leadership atomic.Pointer[string] // how the negotiators are, in words
 	view       view                   // of the queue, for lists
+	admins     jobAdmins
 
 	outside outside // what the loop has done elsewhere
 

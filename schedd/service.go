@@ -61,7 +61,7 @@ func (s *Schedd) caller(ctx context.Context) (queue.Submitter, error) {
 	if err != nil {
 		return queue.Submitter{}, err
 	}
-	return queue.Submitter{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd)}, nil
+	return queue.Submitter{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd) || s.admins.has(name, s.node.Name)}, nil
 }
 
 // Submit takes jobs. When it returns, they are on disk.

@@ -41,6 +41,7 @@ func Methods() Table {
 		neighbour + "Query":  {Schedd}, // who is told what is nobody's secret; to act on a job a schedd has no right that a user has
 		neighbour + "Why":    {Schedd},
 		neighbour + "Events": {Schedd},
+		neighbour + "Act":    {Schedd}, // and for whom it acts: the schedd looks whether that user may
 
 		collector + "Advertise": {Schedd, Startd, Negotiator},
 		collector + "Watch":     {Negotiator, Schedd},

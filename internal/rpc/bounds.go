@@ -95,6 +95,7 @@ func sizes() map[string]int {
 		neighbour + "Query":  ordinary,
 		neighbour + "Why":    small,
 		neighbour + "Events": ordinary,
+		neighbour + "Act":    ordinary,
 
 		collector + "Advertise": ordinary, // an ad of 1 MiB with private attributes of 1 MiB
 		collector + "Watch":     small,

@@ -187,7 +187,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29, 0}
+	return file_roost_proto_rawDescGZIP(), []int{30, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +249,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31, 0}
+	return file_roost_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // As what limits on what runs count its claims.
@@ -299,7 +299,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59, 0}
+	return file_roost_proto_rawDescGZIP(), []int{60, 0}
 }
 
 type Outcome_Verdict int32
@@ -351,7 +351,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62, 0}
+	return file_roost_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -397,7 +397,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101, 0}
+	return file_roost_proto_rawDescGZIP(), []int{102, 0}
 }
 
 type IdleSource_Health int32
@@ -446,7 +446,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138, 0}
+	return file_roost_proto_rawDescGZIP(), []int{139, 0}
 }
 
 type Resources struct {
@@ -1317,6 +1317,60 @@ func (x *LogoutRequest) GetId() string {
 	return ""
 }
 
+// What a user of the schedd that calls wants done with jobs of the one that is called. The user has to have the capability for it, as USER@ the name in the
+// caller's certificate.
+type NeighbourAct struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
+	Act           *ActRequest            `protobuf:"bytes,2,opt,name=act,proto3" json:"act,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NeighbourAct) Reset() {
+	*x = NeighbourAct{}
+	mi := &file_roost_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeighbourAct) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeighbourAct) ProtoMessage() {}
+
+func (x *NeighbourAct) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeighbourAct.ProtoReflect.Descriptor instead.
+func (*NeighbourAct) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NeighbourAct) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *NeighbourAct) GetAct() *ActRequest {
+	if x != nil {
+		return x.Act
+	}
+	return nil
+}
+
 type NeighbourQuery struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Query         *QueryRequest          `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
@@ -1327,7 +1381,7 @@ type NeighbourQuery struct {
 
 func (x *NeighbourQuery) Reset() {
 	*x = NeighbourQuery{}
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1393,7 @@ func (x *NeighbourQuery) String() string {
 func (*NeighbourQuery) ProtoMessage() {}
 
 func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[12]
+	mi := &file_roost_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1406,7 @@ func (x *NeighbourQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighbourQuery.ProtoReflect.Descriptor instead.
 func (*NeighbourQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{12}
+	return file_roost_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NeighbourQuery) GetQuery() *QueryRequest {
@@ -1381,7 +1435,7 @@ type PoolQuery struct {
 
 func (x *PoolQuery) Reset() {
 	*x = PoolQuery{}
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1447,7 @@ func (x *PoolQuery) String() string {
 func (*PoolQuery) ProtoMessage() {}
 
 func (x *PoolQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[13]
+	mi := &file_roost_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1460,7 @@ func (x *PoolQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolQuery.ProtoReflect.Descriptor instead.
 func (*PoolQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{13}
+	return file_roost_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PoolQuery) GetQuery() *QueryRequest {
@@ -1438,7 +1492,7 @@ type PoolRow struct {
 
 func (x *PoolRow) Reset() {
 	*x = PoolRow{}
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1504,7 @@ func (x *PoolRow) String() string {
 func (*PoolRow) ProtoMessage() {}
 
 func (x *PoolRow) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[14]
+	mi := &file_roost_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1517,7 @@ func (x *PoolRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PoolRow.ProtoReflect.Descriptor instead.
 func (*PoolRow) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{14}
+	return file_roost_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PoolRow) GetOf() isPoolRow_Of {
@@ -1532,7 +1586,7 @@ type JobBatch struct {
 
 func (x *JobBatch) Reset() {
 	*x = JobBatch{}
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1598,7 @@ func (x *JobBatch) String() string {
 func (*JobBatch) ProtoMessage() {}
 
 func (x *JobBatch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[15]
+	mi := &file_roost_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1611,7 @@ func (x *JobBatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobBatch.ProtoReflect.Descriptor instead.
 func (*JobBatch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{15}
+	return file_roost_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *JobBatch) GetJobs() [][]byte {
@@ -1577,7 +1631,7 @@ type Silent struct {
 
 func (x *Silent) Reset() {
 	*x = Silent{}
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1643,7 @@ func (x *Silent) String() string {
 func (*Silent) ProtoMessage() {}
 
 func (x *Silent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[16]
+	mi := &file_roost_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1656,7 @@ func (x *Silent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Silent.ProtoReflect.Descriptor instead.
 func (*Silent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{16}
+	return file_roost_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Silent) GetNode() string {
@@ -1633,7 +1687,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1645,7 +1699,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[17]
+	mi := &file_roost_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1658,7 +1712,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{17}
+	return file_roost_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *JobSpec) GetAd() string {
@@ -1692,7 +1746,7 @@ type Column struct {
 
 func (x *Column) Reset() {
 	*x = Column{}
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1704,7 +1758,7 @@ func (x *Column) String() string {
 func (*Column) ProtoMessage() {}
 
 func (x *Column) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[18]
+	mi := &file_roost_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1717,7 +1771,7 @@ func (x *Column) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Column.ProtoReflect.Descriptor instead.
 func (*Column) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{18}
+	return file_roost_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Column) GetName() string {
@@ -1744,7 +1798,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1810,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[19]
+	mi := &file_roost_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1823,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{19}
+	return file_roost_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *SubmitRequest) GetKey() string {
@@ -1797,7 +1851,7 @@ type SubmitPart struct {
 
 func (x *SubmitPart) Reset() {
 	*x = SubmitPart{}
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1863,7 @@ func (x *SubmitPart) String() string {
 func (*SubmitPart) ProtoMessage() {}
 
 func (x *SubmitPart) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[20]
+	mi := &file_roost_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1876,7 @@ func (x *SubmitPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPart.ProtoReflect.Descriptor instead.
 func (*SubmitPart) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{20}
+	return file_roost_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SubmitPart) GetSize() uint64 {
@@ -1848,7 +1902,7 @@ type ScriptChunk struct {
 
 func (x *ScriptChunk) Reset() {
 	*x = ScriptChunk{}
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +1914,7 @@ func (x *ScriptChunk) String() string {
 func (*ScriptChunk) ProtoMessage() {}
 
 func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[21]
+	mi := &file_roost_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +1927,7 @@ func (x *ScriptChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptChunk.ProtoReflect.Descriptor instead.
 func (*ScriptChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{21}
+	return file_roost_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ScriptChunk) GetData() []byte {
@@ -1892,7 +1946,7 @@ type ScriptReply struct {
 
 func (x *ScriptReply) Reset() {
 	*x = ScriptReply{}
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1958,7 @@ func (x *ScriptReply) String() string {
 func (*ScriptReply) ProtoMessage() {}
 
 func (x *ScriptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[22]
+	mi := &file_roost_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +1971,7 @@ func (x *ScriptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScriptReply.ProtoReflect.Descriptor instead.
 func (*ScriptReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{22}
+	return file_roost_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ScriptReply) GetName() string {
@@ -1937,7 +1991,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2003,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[23]
+	mi := &file_roost_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2016,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{23}
+	return file_roost_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SubmitReply) GetIds() []string {
@@ -1992,7 +2046,7 @@ type Selection struct {
 
 func (x *Selection) Reset() {
 	*x = Selection{}
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2004,7 +2058,7 @@ func (x *Selection) String() string {
 func (*Selection) ProtoMessage() {}
 
 func (x *Selection) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[24]
+	mi := &file_roost_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2017,7 +2071,7 @@ func (x *Selection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Selection.ProtoReflect.Descriptor instead.
 func (*Selection) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{24}
+	return file_roost_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Selection) GetSelectors() []string {
@@ -2066,7 +2120,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2078,7 +2132,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[25]
+	mi := &file_roost_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2091,7 +2145,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{25}
+	return file_roost_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryRequest) GetSelection() *Selection {
@@ -2176,7 +2230,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2188,7 +2242,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[26]
+	mi := &file_roost_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2201,7 +2255,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{26}
+	return file_roost_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Refused) GetSelector() string {
@@ -2275,7 +2329,7 @@ type JobStatus struct {
 
 func (x *JobStatus) Reset() {
 	*x = JobStatus{}
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2341,7 @@ func (x *JobStatus) String() string {
 func (*JobStatus) ProtoMessage() {}
 
 func (x *JobStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[27]
+	mi := &file_roost_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2354,7 @@ func (x *JobStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobStatus.ProtoReflect.Descriptor instead.
 func (*JobStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{27}
+	return file_roost_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *JobStatus) GetId() string {
@@ -2603,7 +2657,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2615,7 +2669,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[28]
+	mi := &file_roost_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2628,7 +2682,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{28}
+	return file_roost_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2678,7 +2732,7 @@ type ActRequest struct {
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +2744,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +2757,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2797,7 +2851,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +2863,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +2876,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2869,7 +2923,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +2935,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +2948,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -2914,7 +2968,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2926,7 +2980,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2939,7 +2993,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -2967,7 +3021,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3033,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3046,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3022,7 +3076,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3088,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3101,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3096,7 +3150,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3108,7 +3162,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3121,7 +3175,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3154,7 +3208,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3166,7 +3220,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3179,7 +3233,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3201,7 +3255,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3213,7 +3267,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3226,7 +3280,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3281,7 +3335,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3293,7 +3347,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3306,7 +3360,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3423,7 +3477,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3435,7 +3489,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3448,7 +3502,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3476,7 +3530,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3488,7 +3542,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3501,7 +3555,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3576,7 +3630,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +3642,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +3655,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3633,7 +3687,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3699,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3712,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3776,7 +3830,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3788,7 +3842,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3801,7 +3855,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3870,7 +3924,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3882,7 +3936,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3895,7 +3949,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -3921,7 +3975,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3933,7 +3987,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3946,7 +4000,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WatchAds) GetType() string {
@@ -3973,7 +4027,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4039,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4052,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AdDelta) GetName() string {
@@ -4069,7 +4123,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4135,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4148,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4134,7 +4188,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4146,7 +4200,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4159,7 +4213,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AdText) GetAd() string {
@@ -4189,7 +4243,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4201,7 +4255,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4214,7 +4268,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4304,7 +4358,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4316,7 +4370,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4329,7 +4383,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4348,7 +4402,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4360,7 +4414,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4373,7 +4427,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4392,7 +4446,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4404,7 +4458,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4417,7 +4471,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4435,7 +4489,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4447,7 +4501,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4460,7 +4514,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4477,7 +4531,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4489,7 +4543,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4502,7 +4556,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4560,7 +4614,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4626,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4639,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4743,7 +4797,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4755,7 +4809,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4768,7 +4822,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 type ScheddHello struct {
@@ -4785,7 +4839,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4797,7 +4851,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4810,7 +4864,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4868,7 +4922,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4880,7 +4934,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4893,7 +4947,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -4955,7 +5009,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5021,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5034,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -5149,7 +5203,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5161,7 +5215,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5174,7 +5228,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5212,7 +5266,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5224,7 +5278,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5237,7 +5291,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5300,7 +5354,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5312,7 +5366,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5325,7 +5379,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5394,7 +5448,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5406,7 +5460,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5419,7 +5473,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5448,7 +5502,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5460,7 +5514,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5473,7 +5527,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5558,7 +5612,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5570,7 +5624,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5583,7 +5637,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5618,7 +5672,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5630,7 +5684,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5643,7 +5697,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5681,15 +5735,16 @@ type Policy struct {
 	// What else jobs may name. Where one is absent it is not known what there is.
 	Groups        *Names    `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"` // none: jobs may name any, and are charged together
 	Reservations  *Names    `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`
-	Limits        *Names    `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"` // none: jobs may name any, and it means nothing
-	All           *JobQueue `protobuf:"bytes,26,opt,name=all,proto3" json:"all,omitempty"`       // what holds for the jobs of all queues, and of none
+	Limits        *Names    `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"`                        // none: jobs may name any, and it means nothing
+	All           *JobQueue `protobuf:"bytes,26,opt,name=all,proto3" json:"all,omitempty"`                              // what holds for the jobs of all queues, and of none
+	JobAdmins     []string  `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"` // who may act on everybody's jobs: "ann@n1", or "ann" for a user of that name on any node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5701,7 +5756,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5714,7 +5769,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5787,6 +5842,13 @@ func (x *Policy) GetAll() *JobQueue {
 	return nil
 }
 
+func (x *Policy) GetJobAdmins() []string {
+	if x != nil {
+		return x.JobAdmins
+	}
+	return nil
+}
+
 type Names struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          []string               `protobuf:"bytes,1,rep,name=name,proto3" json:"name,omitempty"`
@@ -5796,7 +5858,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5808,7 +5870,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5821,7 +5883,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Names) GetName() []string {
@@ -5862,7 +5924,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5874,7 +5936,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5887,7 +5949,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *JobQueue) GetName() string {
@@ -6054,7 +6116,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6066,7 +6128,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6079,7 +6141,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -6106,7 +6168,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6118,7 +6180,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6131,7 +6193,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6202,7 +6264,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6214,7 +6276,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6227,7 +6289,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6269,7 +6331,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6281,7 +6343,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6294,7 +6356,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6423,7 +6485,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6435,7 +6497,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6448,7 +6510,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Room) GetQueue() string {
@@ -6468,7 +6530,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6480,7 +6542,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6493,7 +6555,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6515,7 +6577,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6527,7 +6589,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6540,7 +6602,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6581,7 +6643,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6593,7 +6655,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6606,7 +6668,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6649,7 +6711,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6661,7 +6723,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6674,7 +6736,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6807,7 +6869,7 @@ type Unplaced struct {
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6819,7 +6881,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6832,7 +6894,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6865,7 +6927,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6877,7 +6939,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6890,7 +6952,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -6915,7 +6977,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +6989,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7002,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -7010,7 +7072,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7022,7 +7084,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7035,7 +7097,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CellMember) GetId() string {
@@ -7116,7 +7178,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7128,7 +7190,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7141,7 +7203,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -7157,7 +7219,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7169,7 +7231,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7182,7 +7244,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7225,7 +7287,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7237,7 +7299,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7250,7 +7312,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7304,7 +7366,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7316,7 +7378,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7329,7 +7391,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7447,7 +7509,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7459,7 +7521,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7472,7 +7534,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7514,7 +7576,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7526,7 +7588,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7539,7 +7601,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7778,7 +7840,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7790,7 +7852,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7803,7 +7865,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7874,7 +7936,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7886,7 +7948,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7899,7 +7961,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -8041,7 +8103,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8053,7 +8115,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8066,7 +8128,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -8106,7 +8168,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8118,7 +8180,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8131,7 +8193,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -8152,7 +8214,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8164,7 +8226,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8177,7 +8239,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8206,7 +8268,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8218,7 +8280,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8231,7 +8293,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8266,7 +8328,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8278,7 +8340,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8291,7 +8353,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8319,7 +8381,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8331,7 +8393,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8344,7 +8406,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8373,7 +8435,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8385,7 +8447,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8398,7 +8460,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8435,7 +8497,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8447,7 +8509,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8460,7 +8522,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -8533,7 +8595,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8545,7 +8607,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8558,7 +8620,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8801,7 +8863,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8813,7 +8875,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8826,7 +8888,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -8897,7 +8959,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8909,7 +8971,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8922,7 +8984,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -9017,7 +9079,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9029,7 +9091,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9042,7 +9104,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -9148,7 +9210,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9160,7 +9222,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9173,7 +9235,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -9218,7 +9280,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9230,7 +9292,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9243,7 +9305,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -9293,7 +9355,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9305,7 +9367,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9318,7 +9380,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -9351,7 +9413,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9363,7 +9425,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9376,7 +9438,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9398,7 +9460,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9410,7 +9472,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9423,7 +9485,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9463,7 +9525,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9475,7 +9537,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9488,7 +9550,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9507,7 +9569,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9519,7 +9581,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9532,7 +9594,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9555,7 +9617,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9567,7 +9629,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9580,7 +9642,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9627,7 +9689,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9639,7 +9701,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9652,7 +9714,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9857,7 +9919,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9869,7 +9931,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9882,7 +9944,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -9911,7 +9973,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9923,7 +9985,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9936,7 +9998,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -9979,7 +10041,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9991,7 +10053,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10004,7 +10066,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -10091,7 +10153,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10103,7 +10165,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10116,7 +10178,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10173,7 +10235,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10185,7 +10247,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10198,7 +10260,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10290,7 +10352,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10302,7 +10364,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10315,7 +10377,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10350,7 +10412,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10362,7 +10424,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10375,7 +10437,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10404,7 +10466,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10416,7 +10478,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10429,7 +10491,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10470,7 +10532,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10482,7 +10544,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10495,7 +10557,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10574,7 +10636,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10586,7 +10648,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10599,7 +10661,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10640,7 +10702,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10652,7 +10714,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10665,7 +10727,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10699,7 +10761,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10711,7 +10773,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10724,7 +10786,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10804,7 +10866,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10816,7 +10878,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10829,7 +10891,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -10876,7 +10938,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10888,7 +10950,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10901,7 +10963,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -10922,7 +10984,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10934,7 +10996,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10947,7 +11009,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -10993,7 +11055,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11005,7 +11067,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11018,7 +11080,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -11126,7 +11188,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11138,7 +11200,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11151,7 +11213,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -11206,7 +11268,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11218,7 +11280,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11231,7 +11293,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11257,7 +11319,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11269,7 +11331,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11282,7 +11344,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11305,7 +11367,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11317,7 +11379,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11330,7 +11392,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11388,7 +11450,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11400,7 +11462,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11413,7 +11475,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11497,7 +11559,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11509,7 +11571,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11522,7 +11584,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11549,7 +11611,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11561,7 +11623,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11574,7 +11636,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11603,7 +11665,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11615,7 +11677,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11628,7 +11690,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11672,7 +11734,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11684,7 +11746,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11697,7 +11759,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11765,7 +11827,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11777,7 +11839,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11790,7 +11852,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -11933,7 +11995,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11945,7 +12007,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11958,7 +12020,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12008,7 +12070,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12020,7 +12082,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12033,7 +12095,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12081,7 +12143,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12093,7 +12155,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12106,7 +12168,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12181,7 +12243,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12193,7 +12255,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12206,7 +12268,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12275,7 +12337,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12287,7 +12349,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12300,7 +12362,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12325,7 +12387,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12337,7 +12399,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12350,7 +12412,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 type OwnerReply struct {
@@ -12364,7 +12426,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12376,7 +12438,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12389,7 +12451,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12421,7 +12483,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12433,7 +12495,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12446,7 +12508,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 type MineReply struct {
@@ -12460,7 +12522,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12472,7 +12534,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12485,7 +12547,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12522,7 +12584,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12534,7 +12596,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12547,7 +12609,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12586,7 +12648,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12598,7 +12660,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12611,7 +12673,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 type GreetRequest struct {
@@ -12622,7 +12684,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12634,7 +12696,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12647,7 +12709,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type GreetReply struct {
@@ -12660,7 +12722,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12672,7 +12734,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12685,7 +12747,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12716,7 +12778,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12728,7 +12790,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12741,7 +12803,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12796,7 +12858,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12808,7 +12870,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12821,7 +12883,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -12896,7 +12958,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12908,7 +12970,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12921,7 +12983,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -12940,7 +13002,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12952,7 +13014,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12965,7 +13027,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -12983,7 +13045,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12995,7 +13057,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13008,7 +13070,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 type LeaveReply struct {
@@ -13019,7 +13081,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13031,7 +13093,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13044,7 +13106,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 type RevokedRequest struct {
@@ -13056,7 +13118,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13068,7 +13130,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13081,7 +13143,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13100,7 +13162,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13112,7 +13174,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13125,7 +13187,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13146,7 +13208,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13158,7 +13220,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13171,7 +13233,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13206,7 +13268,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13218,7 +13280,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13231,7 +13293,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13271,7 +13333,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13283,7 +13345,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13296,7 +13358,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13364,7 +13426,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13376,7 +13438,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13389,7 +13451,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13408,7 +13470,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13420,7 +13482,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13433,7 +13495,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13451,7 +13513,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13463,7 +13525,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13476,7 +13538,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 type MembersReply struct {
@@ -13489,7 +13551,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13501,7 +13563,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13514,7 +13576,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13547,7 +13609,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13559,7 +13621,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13572,7 +13634,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13641,7 +13703,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13653,7 +13715,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13666,7 +13728,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13692,7 +13754,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13704,7 +13766,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13717,7 +13779,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13740,7 +13802,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13752,7 +13814,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[170]
+	mi := &file_roost_proto_msgTypes[171]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13765,7 +13827,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31, 0}
+	return file_roost_proto_rawDescGZIP(), []int{32, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -13814,7 +13876,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13826,7 +13888,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13839,7 +13901,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38, 0}
+	return file_roost_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -13879,7 +13941,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13891,7 +13953,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13904,7 +13966,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38, 1}
+	return file_roost_proto_rawDescGZIP(), []int{39, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -13976,7 +14038,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[178]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13988,7 +14050,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[177]
+	mi := &file_roost_proto_msgTypes[178]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14001,7 +14063,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117, 0}
+	return file_roost_proto_rawDescGZIP(), []int{118, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14122,7 +14184,10 @@ const file_roost_proto_rawDesc = "" +
 	"\x06logins\x18\x01 \x03(\v2\x15.roost.wire.LoginInfoR\x06logins\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\"\x1f\n" +
 	"\rLogoutRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"T\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"L\n" +
+	"\fNeighbourAct\x12\x12\n" +
+	"\x04user\x18\x01 \x01(\tR\x04user\x12(\n" +
+	"\x03act\x18\x02 \x01(\v2\x16.roost.wire.ActRequestR\x03act\"T\n" +
 	"\x0eNeighbourQuery\x12.\n" +
 	"\x05query\x18\x01 \x01(\v2\x18.roost.wire.QueryRequestR\x05query\x12\x12\n" +
 	"\x04user\x18\x02 \x01(\tR\x04user\"K\n" +
@@ -14566,7 +14631,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xfa\x02\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\x99\x03\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -14577,7 +14642,9 @@ const file_roost_proto_rawDesc = "" +
 	"\x06groups\x18\x17 \x01(\v2\x11.roost.wire.NamesR\x06groups\x125\n" +
 	"\freservations\x18\x18 \x01(\v2\x11.roost.wire.NamesR\freservations\x12)\n" +
 	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\x12&\n" +
-	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\"\x1b\n" +
+	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\x12\x1d\n" +
+	"\n" +
+	"job_admins\x18\x1c \x03(\tR\tjobAdmins\"\x1b\n" +
 	"\x05Names\x12\x12\n" +
 	"\x04name\x18\x01 \x03(\tR\x04name\"\x81\x06\n" +
 	"\bJobQueue\x12\x12\n" +
@@ -15315,11 +15382,12 @@ const file_roost_proto_rawDesc = "" +
 	"LoginToken\x12\x1d.roost.wire.LoginTokenRequest\x1a\x1b.roost.wire.LoginTokenReply\x129\n" +
 	"\x05Login\x12\x18.roost.wire.LoginRequest\x1a\x16.roost.wire.LoginReply\x12<\n" +
 	"\x06Logins\x12\x19.roost.wire.LoginsRequest\x1a\x17.roost.wire.LoginsReply\x12:\n" +
-	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xbb\x01\n" +
+	"\x06Logout\x12\x19.roost.wire.LogoutRequest\x1a\x15.roost.wire.LoginInfo2\xf2\x01\n" +
 	"\tNeighbour\x12<\n" +
 	"\x05Query\x12\x1a.roost.wire.NeighbourQuery\x1a\x15.roost.wire.JobStatus0\x01\x123\n" +
 	"\x03Why\x12\x16.roost.wire.WhyRequest\x1a\x14.roost.wire.WhyReply\x12;\n" +
-	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x012\xaf\x01\n" +
+	"\x06Events\x12\x19.roost.wire.EventsRequest\x1a\x14.roost.wire.JobEvent0\x01\x125\n" +
+	"\x03Act\x12\x18.roost.wire.NeighbourAct\x1a\x14.roost.wire.ActReply2\xaf\x01\n" +
 	"\tCollector\x128\n" +
 	"\tAdvertise\x12\x14.roost.wire.AdUpdate\x1a\x11.roost.wire.AdAck(\x010\x01\x124\n" +
 	"\x05Watch\x12\x14.roost.wire.WatchAds\x1a\x13.roost.wire.AdDelta0\x01\x122\n" +
@@ -15380,7 +15448,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 178)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 179)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15401,462 +15469,466 @@ var file_roost_proto_goTypes = []any{
 	(*LoginsRequest)(nil),         // 16: roost.wire.LoginsRequest
 	(*LoginsReply)(nil),           // 17: roost.wire.LoginsReply
 	(*LogoutRequest)(nil),         // 18: roost.wire.LogoutRequest
-	(*NeighbourQuery)(nil),        // 19: roost.wire.NeighbourQuery
-	(*PoolQuery)(nil),             // 20: roost.wire.PoolQuery
-	(*PoolRow)(nil),               // 21: roost.wire.PoolRow
-	(*JobBatch)(nil),              // 22: roost.wire.JobBatch
-	(*Silent)(nil),                // 23: roost.wire.Silent
-	(*JobSpec)(nil),               // 24: roost.wire.JobSpec
-	(*Column)(nil),                // 25: roost.wire.Column
-	(*SubmitRequest)(nil),         // 26: roost.wire.SubmitRequest
-	(*SubmitPart)(nil),            // 27: roost.wire.SubmitPart
-	(*ScriptChunk)(nil),           // 28: roost.wire.ScriptChunk
-	(*ScriptReply)(nil),           // 29: roost.wire.ScriptReply
-	(*SubmitReply)(nil),           // 30: roost.wire.SubmitReply
-	(*Selection)(nil),             // 31: roost.wire.Selection
-	(*QueryRequest)(nil),          // 32: roost.wire.QueryRequest
-	(*Refused)(nil),               // 33: roost.wire.Refused
-	(*JobStatus)(nil),             // 34: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 35: roost.wire.Chunk
-	(*ActRequest)(nil),            // 36: roost.wire.ActRequest
-	(*Alteration)(nil),            // 37: roost.wire.Alteration
-	(*ActReply)(nil),              // 38: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 39: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 40: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 41: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 42: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 43: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 44: roost.wire.WhyReply
-	(*Explanation)(nil),           // 45: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 46: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 47: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 48: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 49: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 50: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 51: roost.wire.AdAck
-	(*WatchAds)(nil),              // 52: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 53: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 54: roost.wire.AdQuery
-	(*AdText)(nil),                // 55: roost.wire.AdText
-	(*CellRequest)(nil),           // 56: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 57: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 58: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 59: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 60: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 61: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 62: roost.wire.FromSchedd
-	(*Told)(nil),                  // 63: roost.wire.Told
-	(*ScheddHello)(nil),           // 64: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 65: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 66: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 67: roost.wire.Proposal
-	(*GrantResult)(nil),           // 68: roost.wire.GrantResult
-	(*Outcome)(nil),               // 69: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 70: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 71: roost.wire.Demand
-	(*Admit)(nil),                 // 72: roost.wire.Admit
-	(*Admitted)(nil),              // 73: roost.wire.Admitted
-	(*Policy)(nil),                // 74: roost.wire.Policy
-	(*Names)(nil),                 // 75: roost.wire.Names
-	(*JobQueue)(nil),              // 76: roost.wire.JobQueue
-	(*Roll)(nil),                  // 77: roost.wire.Roll
-	(*Extent)(nil),                // 78: roost.wire.Extent
-	(*Usage)(nil),                 // 79: roost.wire.Usage
-	(*ToSchedd)(nil),              // 80: roost.wire.ToSchedd
-	(*Room)(nil),                  // 81: roost.wire.Room
-	(*Kept)(nil),                  // 82: roost.wire.Kept
-	(*KeptNode)(nil),              // 83: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 84: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 85: roost.wire.Grant
-	(*Unplaced)(nil),              // 86: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 87: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 88: roost.wire.CellStatus
-	(*CellMember)(nil),            // 89: roost.wire.CellMember
-	(*CellChanged)(nil),           // 90: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 91: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 92: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 93: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 94: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 95: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 96: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 97: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 98: roost.wire.Activate
-	(*Launch)(nil),                // 99: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 100: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 101: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 102: roost.wire.Freeze
-	(*Signal)(nil),                // 103: roost.wire.Signal
-	(*Limit)(nil),                 // 104: roost.wire.Limit
-	(*Message)(nil),               // 105: roost.wire.Message
-	(*Program)(nil),               // 106: roost.wire.Program
-	(*Bounds)(nil),                // 107: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 108: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 109: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 110: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),            // 111: roost.wire.ImageRight
-	(*SignedImageRight)(nil),      // 112: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),      // 113: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 114: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 115: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 116: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 117: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 118: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 119: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 120: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 121: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 122: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 123: roost.wire.ClaimState
-	(*Placed)(nil),                // 124: roost.wire.Placed
-	(*ClaimReady)(nil),            // 125: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 126: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 127: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 128: roost.wire.InputReady
-	(*Started)(nil),               // 129: roost.wire.Started
-	(*Exited)(nil),                // 130: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 131: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 132: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 133: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 134: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 135: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 136: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 137: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 138: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 139: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 140: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 141: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 142: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 143: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 144: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 145: roost.wire.IdleSource
-	(*Pause)(nil),                 // 146: roost.wire.Pause
-	(*GuardReport)(nil),           // 147: roost.wire.GuardReport
-	(*Tenant)(nil),                // 148: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 149: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 150: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 151: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 152: roost.wire.MineRequest
-	(*MineReply)(nil),             // 153: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 154: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 155: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 156: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 157: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 158: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 159: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 160: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 161: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 162: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 163: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 164: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 165: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 166: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 167: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 168: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 169: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 170: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 171: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 172: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 173: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 174: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 175: roost.wire.RevokeReply
-	nil,                           // 176: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 177: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 178: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 179: roost.wire.Explanation.Condition
-	nil,                           // 180: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 181: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 182: roost.wire.Extent.WordsEntry
-	nil,                           // 183: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 184: roost.wire.Placed.Gpu
+	(*NeighbourAct)(nil),          // 19: roost.wire.NeighbourAct
+	(*NeighbourQuery)(nil),        // 20: roost.wire.NeighbourQuery
+	(*PoolQuery)(nil),             // 21: roost.wire.PoolQuery
+	(*PoolRow)(nil),               // 22: roost.wire.PoolRow
+	(*JobBatch)(nil),              // 23: roost.wire.JobBatch
+	(*Silent)(nil),                // 24: roost.wire.Silent
+	(*JobSpec)(nil),               // 25: roost.wire.JobSpec
+	(*Column)(nil),                // 26: roost.wire.Column
+	(*SubmitRequest)(nil),         // 27: roost.wire.SubmitRequest
+	(*SubmitPart)(nil),            // 28: roost.wire.SubmitPart
+	(*ScriptChunk)(nil),           // 29: roost.wire.ScriptChunk
+	(*ScriptReply)(nil),           // 30: roost.wire.ScriptReply
+	(*SubmitReply)(nil),           // 31: roost.wire.SubmitReply
+	(*Selection)(nil),             // 32: roost.wire.Selection
+	(*QueryRequest)(nil),          // 33: roost.wire.QueryRequest
+	(*Refused)(nil),               // 34: roost.wire.Refused
+	(*JobStatus)(nil),             // 35: roost.wire.JobStatus
+	(*Chunk)(nil),                 // 36: roost.wire.Chunk
+	(*ActRequest)(nil),            // 37: roost.wire.ActRequest
+	(*Alteration)(nil),            // 38: roost.wire.Alteration
+	(*ActReply)(nil),              // 39: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 40: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 41: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 42: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 43: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 44: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 45: roost.wire.WhyReply
+	(*Explanation)(nil),           // 46: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 47: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 48: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 49: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 50: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 51: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 52: roost.wire.AdAck
+	(*WatchAds)(nil),              // 53: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 54: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 55: roost.wire.AdQuery
+	(*AdText)(nil),                // 56: roost.wire.AdText
+	(*CellRequest)(nil),           // 57: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 58: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 59: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 60: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 61: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 62: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 63: roost.wire.FromSchedd
+	(*Told)(nil),                  // 64: roost.wire.Told
+	(*ScheddHello)(nil),           // 65: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 66: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 67: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 68: roost.wire.Proposal
+	(*GrantResult)(nil),           // 69: roost.wire.GrantResult
+	(*Outcome)(nil),               // 70: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 71: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 72: roost.wire.Demand
+	(*Admit)(nil),                 // 73: roost.wire.Admit
+	(*Admitted)(nil),              // 74: roost.wire.Admitted
+	(*Policy)(nil),                // 75: roost.wire.Policy
+	(*Names)(nil),                 // 76: roost.wire.Names
+	(*JobQueue)(nil),              // 77: roost.wire.JobQueue
+	(*Roll)(nil),                  // 78: roost.wire.Roll
+	(*Extent)(nil),                // 79: roost.wire.Extent
+	(*Usage)(nil),                 // 80: roost.wire.Usage
+	(*ToSchedd)(nil),              // 81: roost.wire.ToSchedd
+	(*Room)(nil),                  // 82: roost.wire.Room
+	(*Kept)(nil),                  // 83: roost.wire.Kept
+	(*KeptNode)(nil),              // 84: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 85: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 86: roost.wire.Grant
+	(*Unplaced)(nil),              // 87: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 88: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 89: roost.wire.CellStatus
+	(*CellMember)(nil),            // 90: roost.wire.CellMember
+	(*CellChanged)(nil),           // 91: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 92: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 93: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 94: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 95: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 96: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 97: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 98: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 99: roost.wire.Activate
+	(*Launch)(nil),                // 100: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 101: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 102: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 103: roost.wire.Freeze
+	(*Signal)(nil),                // 104: roost.wire.Signal
+	(*Limit)(nil),                 // 105: roost.wire.Limit
+	(*Message)(nil),               // 106: roost.wire.Message
+	(*Program)(nil),               // 107: roost.wire.Program
+	(*Bounds)(nil),                // 108: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 109: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 110: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 111: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),            // 112: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 113: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 114: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 115: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 116: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 117: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 118: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 119: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 120: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 121: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 122: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 123: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 124: roost.wire.ClaimState
+	(*Placed)(nil),                // 125: roost.wire.Placed
+	(*ClaimReady)(nil),            // 126: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 127: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 128: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 129: roost.wire.InputReady
+	(*Started)(nil),               // 130: roost.wire.Started
+	(*Exited)(nil),                // 131: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 132: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 133: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 134: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 135: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 136: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 137: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 138: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 139: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 140: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 141: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 142: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 143: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 144: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 145: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 146: roost.wire.IdleSource
+	(*Pause)(nil),                 // 147: roost.wire.Pause
+	(*GuardReport)(nil),           // 148: roost.wire.GuardReport
+	(*Tenant)(nil),                // 149: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 150: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 151: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 152: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 153: roost.wire.MineRequest
+	(*MineReply)(nil),             // 154: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 155: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 156: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 157: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 158: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 159: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 160: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 161: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 162: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 163: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 164: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 165: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 166: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 167: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 168: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 169: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 170: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 171: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 172: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 173: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 174: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 175: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 176: roost.wire.RevokeReply
+	nil,                           // 177: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 178: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 179: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 180: roost.wire.Explanation.Condition
+	nil,                           // 181: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 182: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 183: roost.wire.Extent.WordsEntry
+	nil,                           // 184: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 185: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	10,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	15,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	32,  // 3: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
-	32,  // 4: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
-	34,  // 5: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
-	23,  // 6: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
-	22,  // 7: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
-	25,  // 8: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
-	24,  // 9: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
-	31,  // 10: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	176, // 11: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
-	7,   // 12: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
-	9,   // 13: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
-	10,  // 14: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	124, // 15: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
-	33,  // 16: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	35,  // 17: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	7,   // 18: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	124, // 19: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 20: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	31,  // 21: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	37,  // 22: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	25,  // 23: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	177, // 24: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	31,  // 25: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	34,  // 26: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	34,  // 27: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	34,  // 28: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	45,  // 29: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	178, // 30: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	179, // 31: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	9,   // 32: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	180, // 33: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	181, // 34: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	64,  // 35: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	66,  // 36: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	68,  // 37: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	79,  // 38: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	70,  // 39: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	71,  // 40: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	72,  // 41: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	69,  // 42: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	63,  // 43: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	65,  // 44: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	7,   // 45: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 46: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	67,  // 47: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	4,   // 48: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	7,   // 49: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	7,   // 50: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	71,  // 51: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	76,  // 52: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	75,  // 53: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	75,  // 54: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	75,  // 55: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	76,  // 56: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	78,  // 57: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	78,  // 58: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	78,  // 59: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	78,  // 60: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	77,  // 61: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	77,  // 62: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	77,  // 63: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	182, // 64: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	183, // 65: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	7,   // 66: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	85,  // 67: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	86,  // 68: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	84,  // 69: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	73,  // 70: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	74,  // 71: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	82,  // 72: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	81,  // 73: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	83,  // 74: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	7,   // 75: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	45,  // 76: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	89,  // 77: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	94,  // 78: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	96,  // 79: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	97,  // 80: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	98,  // 81: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	114, // 82: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	115, // 83: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	116, // 84: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	117, // 85: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	99,  // 86: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	100, // 87: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	101, // 88: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	102, // 89: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	103, // 90: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	105, // 91: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	104, // 92: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	7,   // 93: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	8,   // 94: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	106, // 95: roost.wire.Activate.program:type_name -> roost.wire.Program
-	8,   // 96: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 97: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 98: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 99: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 100: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 101: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 102: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	108, // 103: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	109, // 104: roost.wire.Program.restore:type_name -> roost.wire.Image
-	107, // 105: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	5,   // 106: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 107: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	8,   // 108: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 109: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 110: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 111: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 112: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	122, // 113: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	127, // 114: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	129, // 115: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	130, // 116: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	136, // 117: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	137, // 118: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	128, // 119: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	131, // 120: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	132, // 121: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	125, // 122: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	126, // 123: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	119, // 124: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 125: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 126: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	123, // 127: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 128: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 129: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	130, // 130: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	124, // 131: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	184, // 132: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	124, // 133: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 134: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	124, // 135: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 136: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 137: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 138: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 139: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	138, // 140: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	131, // 141: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 142: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	109, // 143: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	133, // 144: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 145: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 146: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 147: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 148: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	138, // 149: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	140, // 150: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	8,   // 151: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 152: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	145, // 153: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	146, // 154: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 155: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	148, // 156: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	146, // 157: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	144, // 158: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	147, // 159: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	168, // 160: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	168, // 161: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	168, // 162: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	173, // 163: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 164: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	26,  // 165: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	27,  // 166: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	28,  // 167: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	32,  // 168: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	36,  // 169: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	39,  // 170: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	41,  // 171: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	43,  // 172: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	46,  // 173: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	54,  // 174: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	48,  // 175: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	134, // 176: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	56,  // 177: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	57,  // 178: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	20,  // 179: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 180: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 181: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 182: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 183: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	19,  // 184: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	43,  // 185: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	46,  // 186: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	50,  // 187: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	52,  // 188: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	54,  // 189: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	62,  // 190: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	60,  // 191: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	56,  // 192: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	57,  // 193: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	91,  // 194: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	92,  // 195: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	87,  // 196: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	89,  // 197: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	89,  // 198: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	95,  // 199: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	139, // 200: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	142, // 201: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	143, // 202: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	110, // 203: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	139, // 204: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	134, // 205: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	121, // 206: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	139, // 207: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	110, // 208: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	110, // 209: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	147, // 210: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	149, // 211: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	150, // 212: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	152, // 213: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	154, // 214: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	156, // 215: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	158, // 216: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	160, // 217: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	162, // 218: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	164, // 219: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	166, // 220: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	169, // 221: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	171, // 222: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	174, // 223: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	30,  // 224: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	30,  // 225: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	29,  // 226: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	34,  // 227: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	38,  // 228: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	40,  // 229: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	42,  // 230: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	44,  // 231: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	47,  // 232: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	55,  // 233: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	49,  // 234: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	135, // 235: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	59,  // 236: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	58,  // 237: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	21,  // 238: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 239: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 240: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 241: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 242: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	34,  // 243: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	44,  // 244: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	47,  // 245: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	51,  // 246: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	53,  // 247: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	55,  // 248: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	80,  // 249: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	61,  // 250: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	59,  // 251: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	58,  // 252: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	91,  // 253: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	93,  // 254: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	88,  // 255: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	90,  // 256: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	90,  // 257: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	118, // 258: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	141, // 259: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	139, // 260: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	42,  // 261: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	139, // 262: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	141, // 263: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	135, // 264: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	120, // 265: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	141, // 266: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	139, // 267: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	113, // 268: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	144, // 269: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	151, // 270: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	151, // 271: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	153, // 272: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	155, // 273: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	157, // 274: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	159, // 275: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	161, // 276: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	163, // 277: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	165, // 278: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	167, // 279: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	170, // 280: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	172, // 281: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	175, // 282: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	224, // [224:283] is the sub-list for method output_type
-	165, // [165:224] is the sub-list for method input_type
-	165, // [165:165] is the sub-list for extension type_name
-	165, // [165:165] is the sub-list for extension extendee
-	0,   // [0:165] is the sub-list for field type_name
+	37,  // 3: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	33,  // 4: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
+	33,  // 5: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
+	35,  // 6: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
+	24,  // 7: roost.wire.PoolRow.silent:type_name -> roost.wire.Silent
+	23,  // 8: roost.wire.PoolRow.batch:type_name -> roost.wire.JobBatch
+	26,  // 9: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
+	25,  // 10: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
+	32,  // 11: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
+	177, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	7,   // 13: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
+	9,   // 14: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
+	10,  // 15: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
+	125, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	34,  // 17: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
+	36,  // 18: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	7,   // 19: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	125, // 20: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 21: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	32,  // 22: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	38,  // 23: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	26,  // 24: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	178, // 25: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	32,  // 26: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	35,  // 27: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	35,  // 28: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	35,  // 29: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	46,  // 30: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	179, // 31: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	180, // 32: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	9,   // 33: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	181, // 34: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	182, // 35: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	65,  // 36: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	67,  // 37: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	69,  // 38: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	80,  // 39: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	71,  // 40: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	72,  // 41: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	73,  // 42: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	70,  // 43: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	64,  // 44: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	66,  // 45: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	7,   // 46: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 47: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	68,  // 48: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	4,   // 49: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	7,   // 50: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	7,   // 51: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	72,  // 52: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	77,  // 53: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	76,  // 54: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	76,  // 55: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	76,  // 56: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	77,  // 57: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	79,  // 58: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	79,  // 59: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	79,  // 60: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	79,  // 61: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	78,  // 62: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	78,  // 63: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	78,  // 64: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	183, // 65: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	184, // 66: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	7,   // 67: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	86,  // 68: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	87,  // 69: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	85,  // 70: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	74,  // 71: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	75,  // 72: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	83,  // 73: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	82,  // 74: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	84,  // 75: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 76: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	46,  // 77: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	90,  // 78: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	95,  // 79: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	97,  // 80: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	98,  // 81: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	99,  // 82: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	115, // 83: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	116, // 84: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	117, // 85: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	118, // 86: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	100, // 87: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	101, // 88: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	102, // 89: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	103, // 90: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	104, // 91: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	106, // 92: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	105, // 93: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	7,   // 94: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 95: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	107, // 96: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 97: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 98: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 99: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 100: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 101: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 102: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 103: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	109, // 104: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	110, // 105: roost.wire.Program.restore:type_name -> roost.wire.Image
+	108, // 106: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 107: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 108: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 109: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 110: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 111: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 112: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 113: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	123, // 114: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	128, // 115: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	130, // 116: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	131, // 117: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	137, // 118: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	138, // 119: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	129, // 120: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	132, // 121: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	133, // 122: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	126, // 123: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	127, // 124: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	120, // 125: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 126: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 127: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	124, // 128: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 129: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 130: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	131, // 131: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	125, // 132: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	185, // 133: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	125, // 134: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 135: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	125, // 136: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 137: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 138: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 139: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 140: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	139, // 141: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	132, // 142: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 143: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	110, // 144: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	134, // 145: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 146: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 147: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 148: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 149: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	139, // 150: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	141, // 151: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 152: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 153: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	146, // 154: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	147, // 155: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 156: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	149, // 157: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	147, // 158: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	145, // 159: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	148, // 160: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	169, // 161: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	169, // 162: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	169, // 163: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	174, // 164: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 165: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	27,  // 166: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	28,  // 167: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	29,  // 168: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	33,  // 169: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	37,  // 170: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	40,  // 171: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	42,  // 172: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	44,  // 173: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	47,  // 174: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	55,  // 175: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	49,  // 176: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	135, // 177: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	57,  // 178: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	58,  // 179: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	21,  // 180: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 181: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 182: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 183: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 184: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	20,  // 185: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	44,  // 186: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	47,  // 187: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	19,  // 188: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	51,  // 189: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	53,  // 190: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	55,  // 191: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	63,  // 192: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	61,  // 193: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	57,  // 194: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	58,  // 195: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	92,  // 196: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	93,  // 197: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	88,  // 198: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	90,  // 199: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	90,  // 200: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	96,  // 201: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	140, // 202: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	143, // 203: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	144, // 204: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	111, // 205: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	140, // 206: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	135, // 207: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	122, // 208: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	140, // 209: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	111, // 210: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	111, // 211: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	148, // 212: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	150, // 213: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	151, // 214: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	153, // 215: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	155, // 216: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	157, // 217: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	159, // 218: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	161, // 219: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	163, // 220: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	165, // 221: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	167, // 222: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	170, // 223: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	172, // 224: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	175, // 225: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	31,  // 226: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	31,  // 227: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	30,  // 228: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	35,  // 229: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	39,  // 230: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	41,  // 231: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	43,  // 232: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	45,  // 233: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	48,  // 234: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	56,  // 235: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	50,  // 236: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	136, // 237: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	60,  // 238: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	59,  // 239: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 240: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 241: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 242: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 243: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 244: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	35,  // 245: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	45,  // 246: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	48,  // 247: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	39,  // 248: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	52,  // 249: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	54,  // 250: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	56,  // 251: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	81,  // 252: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	62,  // 253: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	60,  // 254: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	59,  // 255: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	92,  // 256: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	94,  // 257: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	89,  // 258: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	91,  // 259: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	91,  // 260: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	119, // 261: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	142, // 262: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	140, // 263: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	43,  // 264: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	140, // 265: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	142, // 266: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	136, // 267: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	121, // 268: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	142, // 269: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	140, // 270: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	114, // 271: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	145, // 272: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	152, // 273: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	152, // 274: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	154, // 275: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	156, // 276: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	158, // 277: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	160, // 278: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	162, // 279: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	164, // 280: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	166, // 281: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	168, // 282: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	171, // 283: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	173, // 284: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	176, // 285: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	226, // [226:286] is the sub-list for method output_type
+	166, // [166:226] is the sub-list for method input_type
+	166, // [166:166] is the sub-list for extension type_name
+	166, // [166:166] is the sub-list for extension extendee
+	0,   // [0:166] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -15864,12 +15936,12 @@ func file_roost_proto_init() {
 	if File_roost_proto != nil {
 		return
 	}
-	file_roost_proto_msgTypes[14].OneofWrappers = []any{
+	file_roost_proto_msgTypes[15].OneofWrappers = []any{
 		(*PoolRow_Status)(nil),
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[55].OneofWrappers = []any{
+	file_roost_proto_msgTypes[56].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -15880,10 +15952,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[59].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[69].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[71].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[73].OneofWrappers = []any{
+	file_roost_proto_msgTypes[60].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[70].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[72].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[74].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -15892,7 +15964,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[88].OneofWrappers = []any{
+	file_roost_proto_msgTypes[89].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -15908,7 +15980,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[111].OneofWrappers = []any{
+	file_roost_proto_msgTypes[112].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -15928,7 +16000,7 @@ func file_roost_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   178,
+			NumMessages:   179,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -812,6 +812,7 @@ const (
 	Neighbour_Query_FullMethodName  = "/roost.wire.Neighbour/Query"
 	Neighbour_Why_FullMethodName    = "/roost.wire.Neighbour/Why"
 	Neighbour_Events_FullMethodName = "/roost.wire.Neighbour/Events"
+	Neighbour_Act_FullMethodName    = "/roost.wire.Neighbour/Act"
 )
 
 // NeighbourClient is the client API for Neighbour service.
@@ -823,6 +824,7 @@ type NeighbourClient interface {
 	Query(ctx context.Context, in *NeighbourQuery, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobStatus], error)
 	Why(ctx context.Context, in *WhyRequest, opts ...grpc.CallOption) (*WhyReply, error)
 	Events(ctx context.Context, in *EventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[JobEvent], error)
+	Act(ctx context.Context, in *NeighbourAct, opts ...grpc.CallOption) (*ActReply, error)
 }
 
 type neighbourClient struct {
@@ -881,6 +883,16 @@ func (c *neighbourClient) Events(ctx context.Context, in *EventsRequest, opts ..
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_EventsClient = grpc.ServerStreamingClient[JobEvent]
 
+func (c *neighbourClient) Act(ctx context.Context, in *NeighbourAct, opts ...grpc.CallOption) (*ActReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ActReply)
+	err := c.cc.Invoke(ctx, Neighbour_Act_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // NeighbourServer is the server API for Neighbour service.
 // All implementations must embed UnimplementedNeighbourServer
 // for forward compatibility.
@@ -890,6 +902,7 @@ type NeighbourServer interface {
 	Query(*NeighbourQuery, grpc.ServerStreamingServer[JobStatus]) error
 	Why(context.Context, *WhyRequest) (*WhyReply, error)
 	Events(*EventsRequest, grpc.ServerStreamingServer[JobEvent]) error
+	Act(context.Context, *NeighbourAct) (*ActReply, error)
 	mustEmbedUnimplementedNeighbourServer()
 }
 
@@ -908,6 +921,9 @@ func (UnimplementedNeighbourServer) Why(context.Context, *WhyRequest) (*WhyReply
 }
 func (UnimplementedNeighbourServer) Events(*EventsRequest, grpc.ServerStreamingServer[JobEvent]) error {
 	return status.Error(codes.Unimplemented, "method Events not implemented")
+}
+func (UnimplementedNeighbourServer) Act(context.Context, *NeighbourAct) (*ActReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Act not implemented")
 }
 func (UnimplementedNeighbourServer) mustEmbedUnimplementedNeighbourServer() {}
 func (UnimplementedNeighbourServer) testEmbeddedByValue()                   {}
@@ -970,6 +986,24 @@ func _Neighbour_Events_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Neighbour_EventsServer = grpc.ServerStreamingServer[JobEvent]
 
+func _Neighbour_Act_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(NeighbourAct)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NeighbourServer).Act(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Neighbour_Act_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NeighbourServer).Act(ctx, req.(*NeighbourAct))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Neighbour_ServiceDesc is the grpc.ServiceDesc for Neighbour service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -980,6 +1014,10 @@ var Neighbour_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Why",
 			Handler:    _Neighbour_Why_Handler,
+		},
+		{
+			MethodName: "Act",
+			Handler:    _Neighbour_Act_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -25,6 +25,7 @@ type Capability struct {
 // The capabilities that are no kind's.
 const (
 	CapabilityAll     = "all"
+	CapabilityJobs    = "jobs"    // acting on everybody's jobs
 	CapabilityMembers = "members" // adding and removing replicas of the negotiator
 )
 
@@ -40,6 +41,7 @@ func Capabilities() []Capability {
 		{"drains", []Kind{KindDrain}, "drain nodes"},
 		{"settings", []Kind{KindSetting}, "change the settings of the cell"},
 		{"admins", []Kind{KindAdmin}, "give and take capabilities, and so all of them"},
+		{CapabilityJobs, nil, "hold, release, remove, run again and change the jobs of all users, at all submit nodes"},
 		{CapabilityMembers, nil, "add and remove central managers"},
 		{CapabilityAll, Kinds(), "do everything"},
 	}
@@ -104,6 +106,17 @@ func CapabilityNames() []string {
 
 // Admins lists who may do what, by name.
 func (l *Ledger) Admins() []Admin { return slices.Collect(things[Admin](l, KindAdmin)) }
+
+// JobAdmins lists who may act on everybody's jobs: who has the capability for that or for everything, and operators of PBS, who have those for queues and drains.
+func (l *Ledger) JobAdmins() (names []string) {
+	for _, a := range l.Admins() {
+		has := func(capability string) bool { return slices.Contains(a.Capabilities, capability) }
+		if has(CapabilityAll) || has(CapabilityJobs) || has(Allowing(KindQueue)) && has(Allowing(KindDrain)) {
+			names = append(names, a.Who)
+		}
+	}
+	return names
+}
 
 // May refuses with roost.PermissionDenied what a user, as "ann@node", has no capability for.
 func (l *Ledger) May(who, capability string) error {
