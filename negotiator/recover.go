@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
@@ -35,4 +36,9 @@ type recovered struct{ *record }
 func (r recovered) Snapshot() (write func(io.Writer) error, err error) {
 	r.look((*ledger.Ledger).Recover)
 	return r.record.Snapshot()
+}
+
+// Repair takes out of the log of this node's replica what is damaged: [replica.Repair].
+func Repair(node *config.Node, log *slog.Logger, now time.Time, dry bool) (*replica.Report, error) {
+	return replica.Repair(replicaOf(node, log), now, dry)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/roost-batch/roost/internal/authority"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/negotiator"
 	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/history"
 	"github.com/roost-batch/roost/schedd/journal"
@@ -53,6 +55,9 @@ func repairNode(n *config.Node, now time.Time, dry bool) (files []repairedFile, 
 	}
 	if n.Authority != nil {
 		all = append(all, func() (*dbfile.Report, error) { return authority.Repair(n.Authority.Dir, n.Name, now, dry) })
+	}
+	if n.Negotiator != nil {
+		all = append(all, func() (*dbfile.Report, error) { return negotiator.Repair(n, daemon.Logger("negotiator"), now, dry) })
 	}
 	for _, repair := range all {
 		r, err := repair()

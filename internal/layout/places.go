@@ -55,6 +55,7 @@ func places() []place {
 		{"internal/auth", false},
 		{"internal/wire", false},
 		{"internal/rpc", false},
+		{"schedd/dbfile", false},
 		{"internal/replica", false},
 		{"internal/config", false},
 		{"internal/pki", false},
@@ -71,7 +72,6 @@ func places() []place {
 		{"checkpoint/criu", false},
 		{"checkpoint/store", false},
 
-		{"schedd/dbfile", false},
 		{"schedd/journal", false},
 		{"schedd/history", false},
 		{"schedd/notify", false},

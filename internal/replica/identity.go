@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +24,17 @@ type identity struct {
 	Cell string // 16 random hex digits; "" until it belongs to one
 }
 
+// identityText is an identity as it is on disk.
+type identityText struct {
+	ID   string
+	Cell string
+	Sum  string `json:",omitempty"` // checksum of the others; none: an older release wrote it
+}
+
+func (id identity) sum() string {
+	return fmt.Sprintf("%08x", checksumOf([]byte(id.ID), []byte{0}, []byte(id.Cell)))
+}
+
 func newIdentity(name string) identity { return identity{ID: name + "/" + random()} }
 
 // nameOf is the name of the node whose replica has that id.
@@ -40,39 +52,72 @@ func readIdentity(dir, name string) (id identity, err error) {
 		return id, err
 	}
 	path := filepath.Join(dir, identityFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	id, older, err := loadIdentity(path)
+	spare, _, spareErr := loadIdentity(path + spareSuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && errors.Is(spareErr, fs.ErrNotExist):
 		id = newIdentity(name)
 		return id, id.write(dir)
+	case err == nil && !older && spareErr == nil: // where they differ, a crash came between the two
+		return id, nil
+	case err == nil:
+		return id, id.write(dir)
+	case spareErr == nil:
+		return spare, spare.write(dir)
 	}
+	return id, fmt.Errorf("%s: %w: it should hold the id of this replica, and so should %s: both are damaged: %w (put one of them back from a copy)",
+		path, roost.BadConfig, path+spareSuffix, err)
+}
+
+// spareSuffix is behind the name of the second copy of an identity: without it, whose log this is could not be told.
+const spareSuffix = ".copy"
+
+// loadIdentity reads one of the two copies; older is one without a checksum.
+func loadIdentity(path string) (id identity, older bool, err error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return id, err
+		return id, false, err
 	}
-	if err := json.Unmarshal(text, &id); err != nil || id.ID == "" {
-		return id, fmt.Errorf("%s: %w: it should hold the id of this replica (remove the directory %s to let it join anew, with nothing)", path, roost.BadConfig, dir)
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var on identityText
+	if err := d.Decode(&on); err != nil {
+		return id, false, err
 	}
-	return id, nil
+	id = identity{on.ID, on.Cell}
+	if on.ID == "" || on.Sum != "" && on.Sum != id.sum() {
+		return id, false, errDamaged
+	}
+	return id, on.Sum == "", nil
 }
 
 // write keeps the identity in dir, so that after a crash at any moment either the old or the new one is there.
 func (id identity) write(dir string) error {
-	text, err := json.Marshal(id)
+	text, err := json.Marshal(identityText{id.ID, id.Cell, id.sum()})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(dir, identityFile)
+	path, text := filepath.Join(dir, identityFile), append(text, '\n')
+	if err := replaceFile(path, text); err != nil {
+		return err
+	}
+	return replaceFile(path+spareSuffix, text)
+}
+
+// replaceFile writes a file in one step, durably.
+func replaceFile(path string, text []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(text, '\n'))
+	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(path+".new", path); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
+	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
@@ -85,6 +130,10 @@ func (r *Replica) fresh(store *store) error {
 	empty, err := store.empty()
 	if err != nil || !empty || r.identity.Load().Cell == "" {
 		return err
+	}
+	if aside, _ := filepath.Glob(filepath.Join(r.cfg.Dir, "log"+damagedSuffix+"*")); len(r.cfg.Peers) == 1 && len(aside) > 0 {
+		return fmt.Errorf("%w: its log was damaged, is set aside as %s, and is not replaced: put it back under its name and repair it again: roost doctor --repair; or, to begin with nothing, remove %s",
+			roost.BadConfig, aside[len(aside)-1], r.cfg.Dir)
 	}
 	id := newIdentity(r.cfg.Name)
 	r.log.Warn("the log of this replica is gone: it asks to be taken in anew", "was", r.identity.Load().ID, "is", id.ID)

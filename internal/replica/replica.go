@@ -119,6 +119,11 @@ func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
 // Run takes part until ctx ends or the disk fails, and returns when all that it started is gone.
 func (r *Replica) Run(ctx context.Context) error {
 	store, err := openStore(r.cfg.Dir, r.log, r.breaks)
+	if damages := damagesOf(err); len(damages) > 0 && len(r.cfg.Peers) > 1 {
+		if store, err = r.rejoin(ctx, damages); ctx.Err() != nil {
+			return nil
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
-	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/types"
 
 	"github.com/roost-batch/roost"
 )
@@ -30,30 +30,63 @@ const (
 type store struct {
 	*wal.WAL
 	lock      *os.File
+	mark      *mark
 	snapshots snapshots
 	breaks    func(error)
 	guarded   atomic.Bool // what raft is told to call comes from its own goroutines
 }
 
 func openStore(dir string, log *slog.Logger, breaks func(error)) (*store, error) {
-	path := filepath.Join(dir, "log")
-	if err := os.MkdirAll(path, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	meta := &metadb.BoltMetaDB{} // which an Open that fails leaves open, and locked
-	w, err := wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)), wal.WithMetaStore(meta))
+	return openLocked(dir, lock, log, breaks)
+}
+
+// openLocked opens a store whose directory is locked already. The lock is let go with the store, or with an error.
+func openLocked(dir string, lock *os.File, log *slog.Logger, breaks func(error)) (*store, error) {
+	s := &store{lock: lock, breaks: breaks}
+	path := filepath.Join(dir, "log")
+	err := os.MkdirAll(path, 0o700)
+	if err == nil {
+		err = s.open(dir, path, log)
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("log in %s: %w", path, err), meta.Close(), lock.Close())
+		return nil, errors.Join(err, lock.Close())
+	}
+	return s, nil
+}
+
+func (s *store) open(dir, path string, log *slog.Logger) (err error) {
+	if s.mark, err = openMark(dir); err != nil {
+		return fmt.Errorf("log in %s: %w", path, err)
+	}
+	meta := &metaStore{} // which an Open that fails leaves open, and locked
+	err = guarded(func() (err error) {
+		s.WAL, err = wal.Open(path, wal.WithSegmentSize(segmentSize), wal.WithLogger(newLogger(log)), wal.WithMetaStore(meta))
+		return err
+	})
+	if err != nil {
+		if errors.Is(err, types.ErrCorrupt) {
+			err = &damageError{dir, []string{"the log: " + err.Error()}}
+		}
+		return errors.Join(fmt.Errorf("log in %s: %w", path, err), meta.Close(), s.mark.close())
 	}
 	snaps, err := raft.NewFileSnapshotStoreWithLogger(dir, keepSnapshots, newLogger(log))
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("snapshots in %s: %w", dir, err), w.Close(), lock.Close())
+	if err == nil {
+		s.snapshots = snapshots{snaps, dir, s.breaks}
+		err = s.examine(dir)
+	} else {
+		err = fmt.Errorf("snapshots in %s: %w", dir, err)
 	}
-	return &store{WAL: w, lock: lock, snapshots: snapshots{snaps, breaks}, breaks: breaks}, nil
+	if err != nil {
+		return errors.Join(err, s.WAL.Close(), s.mark.close())
+	}
+	return nil
 }
 
 // empty reports whether nothing was ever stored: no entry and no snapshot. A term and a vote alone count for nothing.
@@ -70,6 +103,7 @@ func (s *store) guard() { s.guarded.Store(true) }
 
 func (s *store) close() {
 	s.WAL.Close()
+	s.mark.close()
 	s.lock.Close()
 }
 
@@ -104,21 +138,69 @@ func (s *store) stop(what string, err error) error {
 }
 
 func (s *store) GetLog(index uint64, log *raft.Log) error {
-	err := s.WAL.GetLog(index, log)
+	_, err := s.get(index, log)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
 	return s.stop("read the log", err)
 }
 
-func (s *store) StoreLog(log *raft.Log) error { return s.watch("write the log", s.WAL.StoreLog(log)) }
+// get reads an entry, and holds it against its checksum.
+func (s *store) get(index uint64, log *raft.Log) (summed bool, err error) {
+	if err := guarded(func() error { return s.WAL.GetLog(index, log) }); err != nil {
+		return false, err
+	}
+	summed, err = checkEntry(index, log)
+	if err == nil && !summed && index >= s.mark.first && s.mark.first > 0 {
+		err = fmt.Errorf("entry %d: %w: it is gone", index, errDamaged)
+	}
+	return summed, err
+}
+
+// guarded turns a panic into an error: what decodes an entry trusts its lengths.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", types.ErrCorrupt, r)
+		}
+	}()
+	return f()
+}
+
+func (s *store) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 func (s *store) StoreLogs(logs []*raft.Log) error {
-	return s.watch("write the log", s.WAL.StoreLogs(logs))
+	if len(logs) == 0 {
+		return nil
+	}
+	on := make([]*raft.Log, len(logs))
+	for i, l := range logs {
+		on[i] = withSum(l)
+	}
+	err := s.WAL.StoreLogs(on)
+	if err == nil {
+		err = s.mark.wrote(logs[len(logs)-1].Index)
+	}
+	return s.watch("write the log", err)
 }
 
 func (s *store) DeleteRange(first, last uint64) error {
-	return s.watch("cut the log", s.WAL.DeleteRange(first, last))
+	from, err := s.FirstIndex()
+	var to uint64
+	if err == nil {
+		to, err = s.LastIndex()
+	}
+	if err == nil && last >= to { // the end, or all
+		left := first - 1
+		if first <= from {
+			left = 0
+		}
+		err = s.mark.lower(left)
+	}
+	if err == nil {
+		err = s.WAL.DeleteRange(first, last)
+	}
+	return s.watch("cut the log", err)
 }
 
 func (s *store) Set(key, value []byte) error {
@@ -127,42 +209,6 @@ func (s *store) Set(key, value []byte) error {
 
 func (s *store) SetUint64(key []byte, value uint64) error {
 	return s.stop("write the term", s.WAL.SetUint64(key, value))
-}
-
-// snapshots are kept in files; the write of one that fails is as bad as that of the log.
-type snapshots struct {
-	raft.SnapshotStore
-	breaks func(error)
-}
-
-func (s snapshots) Create(v raft.SnapshotVersion, index, term uint64, c raft.Configuration, ci uint64, t raft.Transport) (raft.SnapshotSink, error) {
-	sink, err := s.SnapshotStore.Create(v, index, term, c, ci, t)
-	if err != nil {
-		s.breaks(fmt.Errorf("write a snapshot: %w", err))
-		return nil, err
-	}
-	return watchedSink{sink, s.breaks}, nil
-}
-
-type watchedSink struct {
-	raft.SnapshotSink
-	breaks func(error)
-}
-
-func (w watchedSink) Write(p []byte) (int, error) {
-	n, err := w.SnapshotSink.Write(p)
-	if err != nil {
-		w.breaks(fmt.Errorf("write a snapshot: %w", err))
-	}
-	return n, err
-}
-
-func (w watchedSink) Close() error {
-	err := w.SnapshotSink.Close()
-	if err != nil {
-		w.breaks(fmt.Errorf("write a snapshot: %w", err))
-	}
-	return err
 }
 
 // machine gives raft the state machine. One that cannot be written or read ends the daemon too.

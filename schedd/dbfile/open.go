@@ -59,7 +59,35 @@ func (db *DB) open(s *seal, k *Kind, ready func(*DB) error) (err error) {
 		return err
 	}
 	db.seal = s
-	err = db.Update(func(tx *Tx) error {
+	whole, err := db.hasAll(k)
+	if err == nil && !whole {
+		err = db.create(k)
+	}
+	if err == nil && ready != nil {
+		err = ready(db)
+	}
+	return err
+}
+
+// hasAll reports whether all buckets are there, and the mark: then opening a file does not change it.
+func (db *DB) hasAll(k *Kind) (whole bool, err error) {
+	m, err := readMark(db.path)
+	if err != nil {
+		return false, err
+	}
+	err = db.bolt.View(func(tx *bolt.Tx) error {
+		whole = m != nil && m.id == db.seal.id && m.txid == uint64(tx.ID())
+		for _, name := range append([]string{string(bucketSeal)}, k.Buckets...) {
+			whole = whole && tx.Bucket([]byte(name)) != nil
+		}
+		return nil
+	})
+	return whole, err
+}
+
+// create makes the buckets that are not there.
+func (db *DB) create(k *Kind) error {
+	return db.Update(func(tx *Tx) error {
 		for _, name := range k.Buckets {
 			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
 				return err
@@ -67,10 +95,6 @@ func (db *DB) open(s *seal, k *Kind, ready func(*DB) error) (err error) {
 		}
 		return nil
 	})
-	if err == nil && ready != nil {
-		err = ready(db)
-	}
-	return err
 }
 
 func options(size int) *bolt.Options {

@@ -1,0 +1,347 @@
+package replica
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost"
+)
+
+const entriesWritten = 40
+
+// files are those of a directory, by their paths, with what is in them.
+func files(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && d.Name() != "lock" {
+			all[path], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// putBack makes a directory what it was. Zeros at the end of a file take no time to write.
+func putBack(t *testing.T, dir string, all map[string][]byte) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for path, b := range all {
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, bytes.TrimRight(b, "\x00"), 0o600)
+		}
+		if err == nil {
+			err = os.Truncate(path, int64(len(b)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stored writes a log with a snapshot, a term, a vote, and an identity, as a replica that is alone has them.
+func stored(t *testing.T, dir string) (id identity) {
+	t.Helper()
+	id, err := readIdentity(dir, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id.Cell = random()
+	if err := id.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	s, err := openStore(dir, slog.New(slog.DiscardHandler), func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for index := uint64(1); index <= entriesWritten; index++ {
+		if err := s.StoreLog(stockEntry(index)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	only := raft.Configuration{Servers: []raft.Server{{ID: raft.ServerID(id.ID), Address: "n1:1"}}}
+	_, transport := raft.NewInmemTransport("n1:1")
+	defer transport.Close()
+	sink, err := s.snapshots.Create(1, 10, 1, only, 1, transport)
+	if err == nil {
+		_, err = sink.Write(bytes.Repeat([]byte("state"), 500))
+	}
+	if err = errors.Join(err, sink.Close(), s.SetUint64([]byte(keyTerm), 7), s.SetUint64([]byte("LastVoteTerm"), 7), s.Set([]byte("LastVoteCand"), []byte("n1:1"))); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func stockEntry(index uint64) *raft.Log {
+	return &raft.Log{Index: index, Term: 1 + index/20, Type: raft.LogCommand, Data: bytes.Repeat([]byte{byte(index)}, int(20+index*7%90)), AppendedAt: time.Unix(int64(index), 0)}
+}
+
+// holds compares all that a store holds with what was acknowledged; lost says which entries may have been taken out.
+func holds(t *testing.T, s *store, dir string, id identity, lost string) (kept int) {
+	t.Helper()
+	if last, err := s.LastIndex(); err != nil || last != entriesWritten {
+		t.Fatalf("the last entry is %d, %v", last, err)
+	}
+	for index := uint64(1); index <= entriesWritten; index++ {
+		var got raft.Log
+		err := s.GetLog(index, &got)
+		want := stockEntry(index)
+		switch {
+		case err == nil && bytes.Equal(got.Data, want.Data) && got.Term == want.Term && got.Type == want.Type && len(got.Extensions) == 0:
+			kept++
+		case lost != "" && (got.Type == raft.LogNoop || index <= 10 && errors.Is(err, raft.ErrLogNotFound)):
+		default:
+			t.Fatalf("entry %d is %v, %v", index, got, err)
+		}
+	}
+	term, err := s.GetUint64([]byte(keyTerm))
+	if err != nil || lost == "" && term != 7 || term < 3 {
+		t.Fatalf("the term is %d, %v", term, err)
+	}
+	if who, err := s.Get([]byte("LastVoteCand")); err != nil || lost == "" && string(who) != "n1:1" {
+		t.Fatalf("the vote is for %q, %v", who, err)
+	}
+	if now, err := readIdentity(dir, "n1"); err != nil || now != id {
+		t.Fatalf("it is %v, %v", now, err)
+	}
+	return kept
+}
+
+// Wherever a bit flips or a file is cut, in any file of a replica: it is refused with a name, or everything is as it was. After the repair of one that is
+// alone all entries are as they were but those that it named.
+func TestDamage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "replica")
+	id := stored(t, dir)
+	whole := files(t, dir)
+	paths := slices.Sorted(func(yield func(string) bool) {
+		for path := range whole {
+			if !yield(path) {
+				return
+			}
+		}
+	})
+	if len(paths) < 8 {
+		t.Fatalf("its files are %v", paths)
+	}
+	cfg := Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}
+	rng := rand.New(rand.NewPCG(7, 8))
+	trials, refused, kept, repaired := 150, 0, 0, 0
+	if testing.Short() {
+		trials = 40
+	}
+	for trial := range trials {
+		putBack(t, dir, whole)
+		path := paths[trial%len(paths)]
+		name := hit(t, rng, path, whole[path])
+		s, err := openStore(dir, cfg.Log, func(error) {})
+		if err == nil {
+			holds(t, s, dir, id, "")
+			s.close()
+			continue
+		}
+		refused++
+		damages := damagesOf(err)
+		if len(damages) == 0 || !errors.Is(err, roost.BadConfig) || strings.Contains(err.Error(), "\n") {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before := files(t, dir)
+		if report, err := Repair(cfg, time.Unix(0, 0), true); err != nil || report == nil || !same(before, files(t, dir)) {
+			t.Fatalf("%s: dry run: %v, %v", name, report, err)
+		}
+		report, err := Repair(cfg, time.Unix(0, 0), false)
+		if err != nil {
+			t.Fatalf("%s: %v: %v", name, damages, err)
+		}
+		if s, err = openStore(dir, cfg.Log, func(err error) {}); err != nil {
+			t.Fatalf("%s: after the repair: %v", name, err)
+		}
+		kept, repaired = kept+holds(t, s, dir, id, strings.Join(report.Actions, "; ")), repaired+1
+		s.close()
+	}
+	t.Logf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, kept, repaired*entriesWritten)
+	if refused < trials/4 || kept < repaired*entriesWritten*3/4 {
+		t.Errorf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, kept, repaired*entriesWritten)
+	}
+}
+
+func same(a, b map[string][]byte) bool {
+	for path, text := range a {
+		if !bytes.Equal(b[path], text) {
+			return false
+		}
+	}
+	return true
+}
+
+// hit flips a bit of what is in a file, or cuts it.
+func hit(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
+	t.Helper()
+	b := slices.Clone(whole)
+	used := max(1, len(bytes.TrimRight(b, "\x00")))
+	at, bit := rng.IntN(used), rng.IntN(8)
+	name := fmt.Sprintf("%s: bit %d of byte %d", path, bit, at)
+	if rng.IntN(5) == 0 {
+		name, b = fmt.Sprintf("%s: cut to %d", path, at), b[:at]
+	} else {
+		b[at] ^= 1 << bit
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// An end of the log that was acknowledged is missed, and is not taken for a write that was cut short.
+func TestLostEnd(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "replica")
+	stored(t, dir)
+	pieces, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
+	if err != nil || len(pieces) != 1 {
+		t.Fatal(pieces, err)
+	}
+	b, err := os.ReadFile(pieces[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := len(bytes.TrimRight(b, "\x00"))
+	if err := os.Truncate(pieces[0], int64(used-300)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = openStore(dir, slog.New(slog.DiscardHandler), func(error) {})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("to %d are gone from the end of the log", entriesWritten)) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// damageLog flips a bit in an entry of a replica that does not run.
+func damageLog(t *testing.T, dir, entry string) {
+	t.Helper()
+	pieces, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
+	for _, piece := range pieces {
+		f, oerr := os.OpenFile(piece, os.O_RDWR, 0)
+		if err = errors.Join(err, oerr); err != nil {
+			break
+		}
+		b, rerr := io.ReadAll(f)
+		if at := bytes.Index(b, []byte(entry)); at >= 0 && rerr == nil {
+			_, rerr = f.WriteAt([]byte{b[at] ^ 1}, int64(at))
+			entry = ""
+		}
+		if err = errors.Join(rerr, f.Close()); err != nil || entry == "" {
+			break
+		}
+	}
+	if err != nil || entry != "" {
+		t.Fatalf("%q was not found: %v", entry, err)
+	}
+}
+
+// A replica of three whose log is damaged waits for a leader, becomes somebody new, gets all that the others have, and only then votes.
+func TestDamagedReplica(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, c *cell) {
+		c.startAll()
+		c.write(c.leader(), "one", "two", "three")
+		c.same(3)
+		c.kill("n3:1")
+		before, err := readIdentity(c.path("n3:1"), "n3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		damageLog(t, c.path("n3:1"), "two")
+		c.write(c.leader(), "four")
+		c.start("n3:1")
+		c.same(4)
+		c.until("it votes", func() bool {
+			after := c.at("n3:1").identity.Load().ID
+			return after != before.ID && slices.ContainsFunc(c.leader().Status().Members, func(m Member) bool { return m.ID == after && m.Voter })
+		})
+		if aside, _ := filepath.Glob(filepath.Join(c.path("n3:1"), "log"+damagedSuffix+"*")); len(aside) != 1 {
+			t.Errorf("set aside is %v", aside)
+		}
+		c.kill("n1:1") // with its help there is a majority
+		c.write(c.leader(), "five")
+	})
+}
+
+// Where two of three are damaged none of them forgets what it has: the third cannot lead, and people decide.
+func TestTwoDamaged(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, c *cell) {
+		c.startAll()
+		c.write(c.leader(), "one", "two")
+		c.same(2)
+		for _, addr := range c.addrs {
+			c.kill(addr)
+		}
+		ended := make(chan error, 2)
+		for _, addr := range c.addrs[1:] {
+			damageLog(t, c.path(addr), "one")
+			r, err := Open(c.config(addr), &register{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.dial = c.net.dialer(addr)
+			defer func() {
+				r.breaks(errKilled)
+				if err := <-ended; !errors.Is(err, errKilled) {
+					t.Error(err)
+				}
+			}()
+			go func() { ended <- r.Run(t.Context()) }()
+		}
+		c.start(c.addrs[0])
+		c.pass(time.Minute)
+		for _, addr := range c.addrs[1:] {
+			if _, err := os.Stat(filepath.Join(c.path(addr), "log")); err != nil {
+				t.Errorf("%s has given up what it had: %v", addr, err)
+			}
+		}
+	})
+}
+
+// A replica that is alone does not begin by itself with what is left. Repaired, it has all entries but the damaged one.
+func TestDamagedAlone(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, c *cell) {
+		c.write(c.start("n1:1"), "one")
+		c.write(c.leader(), "two", "three")
+		c.kill("n1:1")
+		damageLog(t, c.path("n1:1"), "two")
+		cfg := c.config("n1:1")
+		r, err := Open(cfg, &register{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = r.Run(t.Context()); !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), "entry 5: its checksum is wrong") || !strings.Contains(err.Error(), "roost doctor --repair") {
+			t.Fatalf("got %v", err)
+		}
+		report, err := Repair(cfg, time.Now(), false)
+		if err != nil || !strings.Contains(fmt.Sprint(report.Actions), "entry 5 is taken out") {
+			t.Fatalf("got %v, %v", report, err)
+		}
+		n := c.start("n1:1")
+		c.leader()
+		if got := n.state.now(); got.Count != 2 || got.Value != "three" {
+			t.Fatalf("it has %d entries, the last %q", got.Count, got.Value)
+		}
+		c.write(n, "four")
+	})
+}

@@ -1,0 +1,61 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// damagedSuffix is behind the name of what was set aside, before the date.
+const damagedSuffix = ".damaged-"
+
+// rejoin replaces a damaged log by the others'. What is left of it must not vote: an entry that is missing may be one that was committed with this
+// replica's help, and with a shorter log it could help to elect somebody who has not got that entry. So it becomes somebody new, with nothing, and is
+// taken in as a learner; it gets its vote when it has caught up. The damaged log is set aside only when another replica leads, which a majority follows.
+func (r *Replica) rejoin(ctx context.Context, damages []string) (*store, error) {
+	r.log.Error("what this replica has on disk is damaged: it waits for a leader, and then asks for all that the others have", "damaged", damages)
+	others := slices.DeleteFunc(slices.Clone(r.cfg.Peers), func(addr string) bool { return addr == r.cfg.Address })
+	for !r.anyLeads(ctx, others) {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case err := <-r.broken:
+			return nil, err
+		case <-time.After(r.cfg.Election):
+		}
+	}
+	aside, err := setAside(r.cfg.Dir, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	r.log.Warn("the damaged log is set aside", "as", aside)
+	return openStore(r.cfg.Dir, r.log, r.breaks)
+}
+
+// anyLeads reports whether one of these replicas leads this one's cell.
+func (r *Replica) anyLeads(ctx context.Context, others []string) bool {
+	cell := r.identity.Load().Cell
+	return slices.ContainsFunc(r.ask(ctx, others, nil), func(a answer) bool {
+		return a.err == nil && a.state.GetLeads() && a.state.GetCell() == cell
+	})
+}
+
+// setAside gives the log and the snapshots in dir other names, which tell the date. A replica without them is taken for one whose disk was lost: see fresh.
+func setAside(dir string, now time.Time) (aside string, err error) {
+	suffix := damagedSuffix + now.Format("20060102-150405")
+	for _, name := range []string{snapshotsDir, "log"} {
+		path := filepath.Join(dir, name)
+		if rerr := os.Rename(path, path+suffix); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+		aside = path + suffix
+	}
+	if rerr := os.Remove(filepath.Join(dir, markFile)); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	return aside, err
+}
