@@ -30,7 +30,7 @@ func (s *Schedd) sessionBegan(n sessionUp, now time.Time) {
 	s.dispatch.Connected(s.at.boot, n.node, present)
 	for _, c := range n.welcome.GetClaims() {
 		a := s.attempt(c.GetAttempt())
-		if c.GetRunning() && s.queue.Live(a) {
+		if c.GetRunning() && s.queue.Live(a) && s.queue.NodeOf(a) == p.name {
 			s.runs(a)
 			s.stood(p.name, a, c.GetSuspended(), now)
 		}
@@ -77,7 +77,9 @@ func (s *Schedd) heard(p *peerNode, m *wire.FromStartd, now time.Time) {
 	case *wire.FromStartd_Lost:
 		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
 	case *wire.FromStartd_Input:
-		s.inputWanted(p, m.Input, now)
+		if s.queue.NodeOf(s.attempt(m.Input.GetAttempt())) == p.name { // another node is given no input of it
+			s.inputWanted(p, m.Input, now)
+		}
 	case *wire.FromStartd_Usage:
 		s.used(p.name, m.Usage)
 	case *wire.FromStartd_Suspended:

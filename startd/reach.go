@@ -125,13 +125,26 @@ func (r *reaches) put(c *reach) uint64 {
 	return r.last
 }
 
-// take returns the call of a ticket, once.
-func (r *reaches) take(ticket uint64) *reach {
+// take returns the call of a ticket, once, and to whoever may have the call alone: a guess by another must not use it up.
+func (r *reaches) take(ticket uint64, may func(*reach) error) (*reach, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.open[ticket]
+	if c == nil {
+		return nil, fmt.Errorf("ticket %d: %w: its caller has gone", ticket, roost.NotFound)
+	}
+	if err := may(c); err != nil {
+		return nil, err
+	}
 	delete(r.open, ticket)
-	return c
+	return c, nil
+}
+
+// drop takes a ticket back.
+func (r *reaches) drop(ticket uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, ticket)
 }
 
 // reachFor hears what a process wants, has the schedd come, and passes on what comes of it.
@@ -152,7 +165,7 @@ func (m *machine) reachFor(a *attempt, conn *net.UnixConn) error {
 		close(r.gone)
 	}()
 	ticket := m.reaches.put(r)
-	defer m.reaches.take(ticket)
+	defer m.reaches.drop(ticket)
 	q := question{func(l *loop) {
 		l.tell(a.id.Task.Job.Host, &wire.FromStartd{Of: &wire.FromStartd_Reach{Reach: &wire.ReachWanted{Attempt: reference(a.id), Ticket: ticket}}})
 	}, make(chan struct{})}
@@ -201,15 +214,12 @@ func (m *machine) Reach(stream grpc.BidiStreamingServer[wire.ReachOutput, wire.R
 	if err != nil {
 		return err
 	}
-	r := m.reaches.take(first.GetTicket())
-	if r == nil {
-		return fmt.Errorf("ticket %d: %w: its caller has gone", first.GetTicket(), roost.NotFound)
+	r, err := m.reaches.take(first.GetTicket(), func(r *reach) error { return speaksFor(stream.Context(), r.attempt.Task.Job.Host) })
+	if err != nil {
+		return err
 	}
 	close(r.taken)
-	if err = speaksFor(stream.Context(), r.attempt.Task.Job.Host); err == nil {
-		err = stream.Send(r.call)
-	}
-	if err != nil {
+	if err = stream.Send(r.call); err != nil {
 		close(r.output)
 		return err
 	}
