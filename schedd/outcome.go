@@ -59,6 +59,11 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, now tim
 		s.dispatch.Failed(a, 1)
 	}
 	n, node := s.negotiator, s.queue.NodeOf(a)
+	if v == wire.Outcome_GOOD {
+		s.nodeFailures.forget(a.Task, "")
+	} else if node != "" {
+		s.nodeFailures.failed(now, a.Task, node)
+	}
 	r, known := s.queue.RequestOf(a.Task)
 	if n == nil || node == "" || !known {
 		return

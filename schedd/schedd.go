@@ -66,25 +66,26 @@ type Schedd struct {
 	outside outside // what the loop has done elsewhere
 
 	// ---- owned by the loop ----
-	at          moment // of the present turn
-	queue       *queue.Queue
-	dispatch    *dispatch.Dispatcher
-	peers       map[string]*peerNode
-	domains     map[string]string // node -> its FileSystemDomain
-	negotiator  *negotiation
-	rules       *wire.Policy            // what administrators have set, as it was heard last
-	lost        map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
-	pending     *batch
-	transfers   map[roost.AttemptID]context.CancelFunc
-	pulls       map[roost.AttemptID]*pull // images on their way home
-	watches     map[roost.JobID]map[*watch]bool
-	retiring    map[uint64]bool // final jobs that are not in the history yet
-	lastPastSeq uint64          // the highest number of a job in the history, when the daemon began
-	checkpoint  int             // bytes of the last checkpoint's snapshots
-	moving      bool            // some of them are on their way
-	retiredAt   time.Time       // when jobs last began to move
-	usageAt     time.Time       // when usage was last reported
-	usages      usages
+	at           moment // of the present turn
+	queue        *queue.Queue
+	dispatch     *dispatch.Dispatcher
+	peers        map[string]*peerNode
+	domains      map[string]string // node -> its FileSystemDomain
+	negotiator   *negotiation
+	rules        *wire.Policy            // what administrators have set, as it was heard last
+	lost         map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
+	pending      *batch
+	transfers    map[roost.AttemptID]context.CancelFunc
+	pulls        map[roost.AttemptID]*pull // images on their way home
+	watches      map[roost.JobID]map[*watch]bool
+	retiring     map[uint64]bool // final jobs that are not in the history yet
+	lastPastSeq  uint64          // the highest number of a job in the history, when the daemon began
+	checkpoint   int             // bytes of the last checkpoint's snapshots
+	moving       bool            // some of them are on their way
+	retiredAt    time.Time       // when jobs last began to move
+	usageAt      time.Time       // when usage was last reported
+	usages       usages
+	nodeFailures nodeFailures
 }
 
 // Run serves until ctx ends. A nil identity speaks over unix sockets only.

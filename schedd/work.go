@@ -30,7 +30,7 @@ func (w work) Lease(id dispatch.RequestID) time.Duration {
 
 // Assign implements dispatch.Work.
 func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
-	t, ok := w.queue.Next(queue.RequestID(id))
+	t, ok := w.queue.NextBut(queue.RequestID(id), w.keptFrom(node))
 	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.stopped(r) {
 		return roost.AttemptID{}, false
 	}

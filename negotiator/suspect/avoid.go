@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 // Avoidance is a machine that one submitter's jobs are to be kept from: what has failed there is that one's alone.
@@ -45,7 +47,7 @@ func (b *Book) avoidedBy(now time.Time, name string, against *evidence, pool Poo
 			a = &avoidance{}
 			b.avoided[key] = a
 		}
-		a.last = min(max(2*a.last, FirstApart), LongestApart)
+		a.last = min(max(2*a.last, roost.FirstApart), roost.LongestApart)
 		a.until, a.reason = now.Add(a.last), e.text()
 		list = append(list, Avoidance{name, who, a.until, a.reason})
 	}

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 // Verdict says how an attempt ended.
@@ -204,12 +206,12 @@ func (b *Book) sweep(now time.Time) {
 		}
 	}
 	for key, t := range b.pairs {
-		if now.Sub(t.at) > LongestApart {
+		if now.Sub(t.at) > roost.LongestApart {
 			delete(b.pairs, key)
 		}
 	}
 	for key, a := range b.avoided {
-		if now.Sub(a.until) > LongestApart {
+		if now.Sub(a.until) > roost.LongestApart {
 			delete(b.avoided, key)
 		}
 	}

@@ -23,7 +23,7 @@
 //
 // # Pairs
 //
-// A task that has failed [PairFailures] times on the same machine is kept from it for a while, which doubles each time (Borg §4: a task is not put
+// A task that has failed [roost.PairFailures] times on the same machine is kept from it for a while, which doubles each time (Borg §4: a task is not put
 // again with a machine where it crashed).
 //
 // Times come as arguments. What follows from the counts is for the log; the counts themselves are not replicated. A new leader counts anew, which costs a few
@@ -45,10 +45,6 @@ const (
 	TrialTasks   = 2 // at once
 	TrialGood    = 3 // so many have to go well
 	TrialBad     = 2 // so many failures end it
-
-	PairFailures = 2
-	FirstApart   = 30 * time.Minute
-	LongestApart = 8 * time.Hour
 
 	perMachine = 64      // events that are remembered
 	perJob     = 4       // of those, good ones and bad ones of one job

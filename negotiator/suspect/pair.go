@@ -3,6 +3,8 @@ package suspect
 import (
 	"fmt"
 	"time"
+
+	"github.com/roost-batch/roost"
 )
 
 type pair struct{ task, machine string }
@@ -38,20 +40,14 @@ func (b *Book) pairUp(now time.Time, o *Outcome) (apart Apart, ok bool) {
 	}
 	t.times++
 	t.at = now
-	if t.times < PairFailures {
+	length := roost.KeptApart(t.times)
+	if length == 0 {
 		return Apart{}, false
 	}
-	t.until = now.Add(doubled(FirstApart, t.times-PairFailures, LongestApart))
+	t.until = now.Add(length)
 	reason := fmt.Sprintf("it has failed there %d times", t.times)
 	if o.Reason != "" {
 		reason += ", the last time: " + o.Reason
 	}
 	return Apart{o.Task, o.Machine, t.until, reason}, true
-}
-
-func doubled(first time.Duration, times int, longest time.Duration) time.Duration {
-	for ; times > 0 && first < longest; times-- {
-		first *= 2
-	}
-	return min(first, longest)
 }

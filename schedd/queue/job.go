@@ -95,6 +95,16 @@ func (b *bitmap) first() int {
 	return -1
 }
 
+// after returns the lowest index in the set above i, -1 when there is none.
+func (b *bitmap) after(i int) int {
+	for i++; i < 64*len(b.words); i = i/64*64 + 64 {
+		if w := b.words[i/64] >> (i % 64); w != 0 {
+			return i + bits.TrailingZeros64(w)
+		}
+	}
+	return -1
+}
+
 // below counts the indexes in the set that are less than i.
 func (b *bitmap) below(i int) (n int) {
 	for w := b.low; w <= i/64 && w < len(b.words); w++ {

@@ -157,8 +157,14 @@ func (q *Queue) RequestOf(t roost.TaskID) (*Request, bool) {
 	return j.class(t.Index).request, true
 }
 
+// maxSkipped bounds how many ready tasks are looked at for one that is not skipped.
+const maxSkipped = 256
+
 // Next returns the task of a request that should run next. There is none while it waits for others to start with.
-func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
+func (q *Queue) Next(id RequestID) (roost.TaskID, bool) { return q.NextBut(id, nil) }
+
+// NextBut is Next without the tasks for which skip is true; a nil skip skips none.
+func (q *Queue) NextBut(id RequestID, skip func(roost.TaskID) bool) (roost.TaskID, bool) {
 	r := q.requests[id]
 	if r == nil || len(r.classes) == 0 {
 		return roost.TaskID{}, false
@@ -170,7 +176,19 @@ func (q *Queue) Next(id RequestID) (roost.TaskID, bool) {
 		}
 		return c.job.id(q.host).Task(c.job.next(r)[0]), true // it is what is left of its gang
 	}
-	return c.job.id(q.host).Task(c.ready.first()), true
+	if skip == nil {
+		return c.job.id(q.host).Task(c.ready.first()), true
+	}
+	looked := 0
+	for _, c := range r.classes {
+		for i := c.ready.first(); i >= 0 && looked < maxSkipped; i = c.ready.after(i) {
+			if t := c.job.id(q.host).Task(i); !skip(t) {
+				return t, true
+			}
+			looked++
+		}
+	}
+	return roost.TaskID{}, false
 }
 
 // NextJob is the job whose task, or gang, a claim of the request would start next.
