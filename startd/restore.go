@@ -100,6 +100,7 @@ func (h *hand) writeSpec(a *attempt, dir string) error {
 	to := h.m.helper(a)
 	spec := criu.RestoreSpec{
 		CRIU: h.m.criu.Path, Dir: dir, Root: root, User: h.cred, InitStop: true, PIDFile: to.PID,
+		Init: filepath.Join(h.dir, "dev", "init"), InitFiles: []string{filepath.Join(a.record.IO, proto.StatusName)},
 		External: map[string]string{"/dev": filepath.Join(h.dir, "dev"), proto.IOInside: a.record.IO},
 	}
 	if a.record.OwnTemp {

@@ -215,7 +215,7 @@ func enterBox(args []string) error {
 		from, at, fs string
 		flags        uintptr
 	}{
-		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, {o.Root, o.Root, "", unix.MS_BIND | unix.MS_REC}, {"shm", o.Root + "/dev/shm", "tmpfs", 0},
+		{"", "/", "", unix.MS_REC | unix.MS_PRIVATE}, {o.Root, o.Root, "", unix.MS_BIND | unix.MS_REC}, {"shm", o.Root + "/dev/shm", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV},
 		{"mqueue", o.Root + "/dev/mqueue", "mqueue", 0}, {"devpts", o.Root + "/dev/pts", "devpts", 0}, {"proc", o.Root + "/proc", "proc", 0},
 		{o.IO, o.Root + "/dev/roost", "", unix.MS_BIND}, {o.Scratch, o.Root + "/tmp", "", unix.MS_BIND},
 	} {
@@ -367,6 +367,7 @@ func (b *box) bringBack(dir string) (staging string, r RestoreResult, err error)
 	r, err = askRestore(b.t.Context(), "/proc/self/exe", RestoreSpec{
 		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, InitStop: b.mindful, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
+		Init:     b.first, InitFiles: []string{b.place.IO + "/code"},
 	})
 	if err != nil {
 		return staging, r, err

@@ -1,6 +1,7 @@
 package criu
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,6 @@ import (
 	"syscall"
 	"time"
 
-	gocriu "github.com/checkpoint-restore/go-criu/v7"
 	"github.com/checkpoint-restore/go-criu/v7/rpc"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
@@ -22,12 +22,12 @@ import (
 
 // restorer is an agent that restores.
 type restorer struct {
-	gocriu.NoNotify
-	spec   *RestoreSpec
-	note   note
-	mounts map[string]string // where each mount from outside is to be taken from, by key
-	pid    int
-	evil   error // what the user may not have
+	spec    *RestoreSpec
+	note    note
+	mounts  map[string]string // where each mount from outside is to be taken from, by key
+	pid     int
+	evil    error // what the user may not have
+	checked bool  // the processes were looked at when they had their rights
 }
 
 // restore does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
@@ -36,6 +36,11 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	r := &restorer{spec: spec}
 	if r.note, err = readNote(spec.Dir); err != nil {
 		return result, err
+	}
+	if err := screen(spec, &r.note); err != nil {
+		result.failure = &Failure{Class: Never, Reason: err.Error()}
+		result.Total = time.Since(start)
+		return result, nil
 	}
 	if err := mountRoot(spec.Root); err != nil {
 		return result, err
@@ -166,9 +171,8 @@ func (r *restorer) run(streams []stream, shut bool) error {
 		defer unix.Close(fd)
 		o.InheritFd = append(o.InheritFd, &rpc.InheritFd{Key: proto.String(s.key), Fd: proto.Int32(int32(fd))})
 	}
-	c := gocriu.MakeCriu()
-	c.SetCriuPath(r.spec.CRIU)
-	err = c.Restore(o, r)
+	r.checked = false
+	err = swrkRestore(r.spec.CRIU, o, r.stage)
 	if r.evil != nil {
 		return r.evil
 	}
@@ -177,6 +181,11 @@ func (r *restorer) run(streams []stream, shut bool) error {
 	}
 	if r.pid == 0 {
 		return fmt.Errorf("CRIU told no pid")
+	}
+	if !r.checked {
+		r.evil = errors.New("it runs, and nobody has looked at what it is")
+		destroy(tree(r.pid))
+		return r.evil
 	}
 	return nil
 }
@@ -208,15 +217,31 @@ func letGo(line string) bool {
 	return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 }
 
-// PostRestore is called when the processes are there, and do not run yet.
-func (r *restorer) PostRestore(pid int32) error {
-	r.pid = int(pid)
-	all := tree(r.pid)
-	if r.evil = lawful(all, r.spec.User, filepath.Join(r.spec.Dir, restoreLog)); r.evil != nil {
-		destroy(all)
-		destroy(tree(os.Getpid())[1:]) // CRIU waits for those that are dead, and here for an answer
-		return r.evil
+// stage is called while the restored processes stand still.
+func (r *restorer) stage(stage string, pid int) error {
+	switch stage {
+	case processesThere:
+		r.pid = pid
+		r.judge(lawful(tree(r.pid), r.spec.User, filepath.Join(r.spec.Dir, restoreLog)))
+	case rightsTaken:
+		if r.evil == nil {
+			r.judge(r.unchanged())
+		}
+		if r.checked = r.evil == nil; r.checked {
+			repin(tree(r.pid), r.note.Pins)
+		}
 	}
-	repin(all, r.note.Pins)
-	return nil
+	return r.evil
+}
+
+// judge kills all that was restored if there is something against it. None of it has made a step.
+func (r *restorer) judge(evil error) {
+	if r.evil = evil; evil == nil {
+		return
+	}
+	all := tree(r.pid)
+	for _, pid := range append(all, tree(os.Getpid())[1:]...) { // what is in no tree of ours, and CRIU last, which would let go of those that it traces
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+	destroy(all)
 }

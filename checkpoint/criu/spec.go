@@ -53,15 +53,17 @@ type DumpResult struct {
 
 // RestoreSpec says what to bring back. Paths are absolute.
 type RestoreSpec struct {
-	CRIU     string
-	Dir      string            // the staging directory, as it was unpacked and verified
-	Root     string            // an empty directory for the agent to mount on
-	External map[string]string `json:",omitempty"` // for mounts from outside, by key: what is mounted. Those not named come from where they were
-	Streams  []Stream          `json:",omitempty"`
-	User     files.Credential
-	InitStop bool          // the first process is one as in DumpSpec
-	PIDFile  string        // gets the pid of the first process, as seen from here, before success is told
-	Timeout  time.Duration // 0 for ten minutes
+	CRIU      string
+	Dir       string            // the staging directory, as it was unpacked and verified
+	Root      string            // an empty directory for the agent to mount on
+	External  map[string]string `json:",omitempty"` // for mounts from outside, by key: what is mounted. Those not named come from where they were
+	Streams   []Stream          `json:",omitempty"`
+	User      files.Credential
+	InitStop  bool          // the first process is one as in DumpSpec
+	Init      string        `json:",omitempty"` // its program, as the machine has it: it must be just that. Empty: the first process is the task's own, with its user's rights
+	InitFiles []string      `json:",omitempty"` // what it may have open beside /dev/null
+	PIDFile   string        // gets the pid of the first process, as seen from here, before success is told
+	Timeout   time.Duration // 0 for ten minutes
 }
 
 // Stream is a file outside of scratch and captured output that the task appends to.
