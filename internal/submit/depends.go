@@ -98,7 +98,7 @@ func (b *builder) addConditional(m map[string]cty.Value, at hcl.Range) {
 			when = w.AsString()
 		}
 		if w.Type() != cty.String || !has(dependencyTypes, when) {
-			b.fail(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended), after (all have started) or another one of roost-job(5).%s", describe(w), offer(when, dependencyTypes)))
+			b.fail(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended), after (it has started) or another one of roost-job(5).%s", describe(w), offer(when, dependencyTypes)))
 			return
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // does not touch.
 type Score uint8
 
-// The scores. The first is the one to use; the others are there to be compared with it, and for sites that want what they are used to.
+// The scores. The first is the one to use; the others are there to be compared with it in simulations: no setting of a cell chooses one.
 const (
 	Hybrid        Score = iota // what would be stranded or become useless, and a little by best fit: see [score] and [fragmentScore]
 	BestFit                    // where the least is left, in whole hundredths of the largest machine

@@ -32,7 +32,7 @@
 // ends and somebody in the unit's queue has something to run, its claim passes its resources on and goes to the end of the queue: so the next
 // task starts the moment the last ends, and not a round trip to the schedd later, and nobody who uses a claim again and again keeps others waiting.
 //
-// None wait unless the node file says so: a claim that waits here can start nowhere else.
+// None wait unless the node file says so: what a claim that waits here is for starts nowhere else until its schedd takes it away.
 //
 // # Reclaimed room
 //

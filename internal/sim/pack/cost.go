@@ -43,7 +43,7 @@ func (c *Cell) Segregate() (cells []*Cell) {
 // Users is how many users there are taken to be where the source of a cell knows of none.
 const Users = 10
 
-// ByUser parts the work of a cell by its submitters: each would have a cell (Borg §5.3). Where there is but one submitter, each kind of tasks belongs to one of
+// ByUser parts the work of a cell by its submitters: each would have a cell (Borg §5.2). Where there is but one submitter, each kind of tasks belongs to one of
 // [Users] users at random, of whom the k-th is drawn with a weight of 1/k.
 func (c *Cell) ByUser(random Random) (cells []*Cell) {
 	whose := make([]int, len(c.Requests))
