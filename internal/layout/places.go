@@ -26,6 +26,7 @@ func places() []place {
 		{"negotiator/picture", true},
 		{"schedd/queue", true},
 		{"schedd/table", true},
+		{"schedd/slotshare", true},
 		{"schedd/dispatch", true},
 		{"schedd/propose", true},
 		{"startd/reclaim", true},
