@@ -127,7 +127,12 @@ func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time
 // finish records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
 func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
 	x := exitStatus(status)
-	s.judged(a, x, status.GetOwnFiles(), now)
+	s.finishAs(a, x, status.GetOwnFiles(), x.Wall, now)
+}
+
+// finishAs is finish with how long the attempt ran, as far as that says something of its node.
+func (s *Schedd) finishAs(a roost.AttemptID, x *queue.Exit, ownFiles bool, ran int64, now time.Time) {
+	s.judged(a, x, ownFiles, ran, now)
 	if x.Cause == queue.ByPreemption || x.Cause == queue.ByVacating {
 		s.dispatch.Expelled(a)
 	}

@@ -162,6 +162,7 @@ func (s *Schedd) follow(now time.Time) {
 	}
 	for _, v := range s.queue.TakeVacates() {
 		s.dispatch.Vacate(v.Attempt, dispatch.VacateOrder{Fast: v.Fast, Keep: v.Keep, Reason: v.Reason})
+		s.leaveOutput(v.Attempt)
 	}
 	for _, f := range s.queue.TakeFreezes() {
 		s.freeze(f)

@@ -45,7 +45,7 @@ func verdict(x *queue.Exit, ownFiles bool) (wire.Outcome_Verdict, bool) {
 const maxInARow = 3
 
 // judged tells of the end of an attempt that is still live, and gives its claim back where it may be the machine's doing.
-func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, now time.Time) {
+func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, ran int64, now time.Time) {
 	v, ok := verdict(x, ownFiles)
 	if !ok {
 		return
@@ -78,7 +78,7 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, now tim
 	}
 	n.outcomes[kind] = now
 	o := &wire.Outcome{
-		Node: node, Request: uint64(r.ID), Task: s.queue.Name(a.Task), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: x.Wall,
+		Node: node, Request: uint64(r.ID), Task: s.queue.Name(a.Task), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: ran,
 	}
 	if v != wire.Outcome_GOOD {
 		o.Reason = cmp.Or(x.Reason, x.Text())

@@ -78,7 +78,7 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 		NodeFile: nodeFile(p.Hosts), GpuFile: s.gpuFile(p.Hosts),
 	}
 	if pl.scratch {
-		w.Outputs = p.Outputs
+		w.Outputs, w.Inputs = p.Outputs, askedInputs(p.Iwd, pl.inputs)
 		w.JoinOutput = p.Join
 		if p.In != "" && p.In != os.DevNull {
 			w.Stdin = stdinName
@@ -93,10 +93,28 @@ func (s *Schedd) program(a roost.AttemptID, node string) (*wire.Program, placeme
 	return w, pl, unnamed(w)
 }
 
+// askedInputs are patterns of what is sent, as the node is to compare it: an absolute path of the submit directory is one in it there.
+func askedInputs(iwd string, patterns []string) []string {
+	var all []string
+	for _, p := range patterns {
+		from, as, renamed := strings.Cut(p, " => ")
+		rel, err := filepath.Rel(iwd, strings.TrimSpace(from))
+		switch {
+		case renamed && strings.TrimSpace(as) != "" || !filepath.IsAbs(strings.TrimSpace(from)):
+		case err == nil && filepath.IsLocal(rel):
+			p = rel
+		case strings.ContainsAny(from, "*?["): // it may stand for the submit directory
+			p = "."
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
 // unnamed says which name in a program is not UTF-8, nil if all are. The message could not be sent, and the attempt would be lost again and again.
 func unnamed(w *wire.Program) error {
 	names := append([]string{w.GetExecutable(), w.GetCwd(), w.GetStdin(), w.GetStdout(), w.GetStderr(), w.GetJobName()}, w.GetOutputs()...)
-	for _, name := range names {
+	for _, name := range append(names, w.GetInputs()...) {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("%q is not in UTF-8, and names have to be", name)
 		}

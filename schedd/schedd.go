@@ -44,7 +44,7 @@ type Schedd struct {
 	history    *history.History
 	reserve    *diskReserve // of the log's disk
 	users      *userAgents
-	slots      *semaphore.Weighted
+	slots      *transferSlots
 	images     *store.Store // checkpoints
 	imageSlots *semaphore.Weighted
 	removals   removals // of images on checkpoint servers
@@ -76,7 +76,8 @@ type Schedd struct {
 	lost         map[queue.RequestID]int // tasks whose node was lost and that have not started elsewhere
 	pending      *batch
 	transfers    map[roost.AttemptID]context.CancelFunc
-	pulls        map[roost.AttemptID]*pull // images on their way home
+	collections  map[roost.AttemptID]*collection // outputs on their way home
+	pulls        map[roost.AttemptID]*pull       // images on their way home
 	watches      map[roost.JobID]map[*watch]bool
 	retiring     map[uint64]bool // final jobs that are not in the history yet
 	lastPastSeq  uint64          // the highest number of a job in the history, when the daemon began
@@ -108,7 +109,7 @@ func newSchedd(node *config.Node, identity *rpc.Identity, log *slog.Logger, star
 	return &Schedd{
 		node: node, identity: identity, log: log, started: started, inbox: make(chan any, inboxSize),
 		peers: make(map[string]*peerNode), domains: make(map[string]string), lost: make(map[queue.RequestID]int), pending: &batch{},
-		transfers: make(map[roost.AttemptID]context.CancelFunc), watches: make(map[roost.JobID]map[*watch]bool),
+		transfers: make(map[roost.AttemptID]context.CancelFunc), collections: make(map[roost.AttemptID]*collection), watches: make(map[roost.JobID]map[*watch]bool),
 		retiring: make(map[uint64]bool), usages: make(usages), pulls: make(map[roost.AttemptID]*pull), placer: newPlacer(node.Name, log),
 	}
 }
@@ -187,7 +188,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	wire.RegisterNeighbourServer(server, &nextDoor{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)
 	s.life = ctx
-	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(), newImageSlots()
+	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newImageSlots()
 	defer s.users.close()
 	batches, committed := make(chan *batch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.commit(ctx, batches) })

@@ -124,7 +124,7 @@ func (s *Schedd) scriptsHere(who queue.Submitter, specs []queue.Spec) error {
 }
 
 // sendScript brings an attempt's script to its node.
-func (s *Schedd) sendScript(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement) error {
+func (s *Schedd) sendScript(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement, pace *pacedStream) error {
 	if !scriptName.MatchString(pl.ScriptFile) {
 		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
 	}
@@ -140,9 +140,9 @@ func (s *Schedd) sendScript(ctx context.Context, p *peerNode, a roost.AttemptID,
 		return err
 	}
 	chunk := &wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a), Script: true}
-	buf := make([]byte, scriptChunk)
+	buf, send := make([]byte, scriptChunk), pace.send(put.Send)
 	for {
-		if err := put.Send(chunk); err != nil {
+		if err := send(chunk); err != nil {
 			break // the cause comes with the answer
 		}
 		n, err := f.Read(buf)

@@ -1,16 +1,18 @@
 package schedd
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/fault"
@@ -35,12 +37,6 @@ type (
 	}
 )
 
-// maxTransfers bounds how many attempts have files on their way at once.
-const maxTransfers = 32
-
-// newTransferSlots makes the bound.
-func newTransferSlots() *semaphore.Weighted { return semaphore.NewWeighted(maxTransfers) }
-
 // inputWanted sends an attempt's input files to the scratch directory that its node has made.
 func (s *Schedd) inputWanted(p *peerNode, m *wire.InputReady, _ time.Time) {
 	a := s.attempt(m.GetAttempt())
@@ -58,7 +54,7 @@ func (s *Schedd) inputWanted(p *peerNode, m *wire.InputReady, _ time.Time) {
 	pl := s.place(program, p.name)
 	ctx := s.beginTransfer(a)
 	go func() {
-		err := s.sendInput(ctx, p, a, pl)
+		err := s.sendInput(ctx, p, a, pl, m.GetHoles())
 		s.post(s.life, inputSent{p.name, a, err})
 	}()
 }
@@ -72,13 +68,15 @@ func (s *Schedd) beginTransfer(a roost.AttemptID) context.Context {
 }
 
 func (s *Schedd) stopTransfer(a roost.AttemptID) {
+	delete(s.collections, a)
 	if cancel := s.transfers[a]; cancel != nil {
 		cancel()
 		delete(s.transfers, a)
 	}
 }
 
-func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement) error {
+// sendInput sends what an attempt needs before it starts. With holes the node takes files without those that they have.
+func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement, holes bool) error {
 	if m := pl.Restore; m != nil && m.Server == "" {
 		if err := s.sendImage(ctx, p, a, m); err != nil {
 			return err
@@ -87,17 +85,19 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 	if len(pl.inputs) == 0 && pl.ScriptFile == "" {
 		return nil
 	}
-	if err := s.slots.Acquire(ctx, 1); err != nil {
+	slot, err := s.slots.acquire(ctx, pl.UID)
+	if err != nil {
 		return err
 	}
-	defer s.slots.Release(1)
+	defer slot.release()
+	pace, end := newPacedStream(ctx, slot) // a transfer that is broken off must not keep the attempt's files there
+	defer end()
+	ctx = pace.ctx
 	if pl.ScriptFile != "" {
-		if err := s.sendScript(ctx, p, a, pl); err != nil || len(pl.inputs) == 0 {
-			return err
+		if err := s.sendScript(ctx, p, a, pl, pace); err != nil || len(pl.inputs) == 0 {
+			return pace.why(err)
 		}
 	}
-	ctx, cancel := context.WithCancel(ctx) // a transfer that is broken off must not keep the attempt's files there
-	defer cancel()
 	agent, err := s.users.agent(pl.UID, pl.GID)
 	if err != nil {
 		return err
@@ -113,14 +113,16 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 	if err != nil {
 		return err
 	}
-	if err := put.Send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a)}); err != nil {
+	send := pace.send(put.Send)
+	if err := send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a), Totals: files.Totals(entries)}); err != nil {
 		return err
 	}
-	if err := files.Send(ctx, put.Send, agent, pl.Iwd, entries); err != nil && !errors.Is(err, io.EOF) {
+	err = files.Send(ctx, send, agent, pl.Iwd, entries, files.SendOptions{Holes: holes, Grows: true})
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	_, err = put.CloseAndRecv()
-	return rpc.FromStatus(err)
+	return pace.why(rpc.FromStatus(err))
 }
 
 // inputSent lets the attempt start, or ends it: a file that is not there is the job's fault, all else the machine's. A transfer that was overtaken
@@ -162,11 +164,15 @@ func (s *Schedd) collectOutput(p *peerNode, a roost.AttemptID, e *wire.Exited) b
 		return false
 	}
 	pl := s.place(program, p.name)
-	c := collection{Schedd: s, peer: p, attempt: a, exited: e, placement: pl}
+	c := &collection{Schedd: s, peer: p, attempt: a, exited: e, placement: pl}
+	if r, ok := s.queue.RequestOf(a.Task); ok {
+		c.disk = r.Resources.Disk
+	}
 	if !c.needed() {
 		return false
 	}
-	s.outside.collect(&c)
+	s.collections[a] = c
+	s.outside.collect(c)
 	return true
 }
 
@@ -182,11 +188,16 @@ func (s *Schedd) outputStored(n outputStored, now time.Time) {
 		return
 	}
 	delete(s.transfers, n.attempt)
+	delete(s.collections, n.attempt)
 	fault.Point(fault.ScheddOutputCopied)
 	status := n.exited.GetStatus()
-	switch {
+	switch file, bad := faultOfNode(n.err); {
 	case n.kept != nil && n.err == nil:
 		status = stowed(status, n.kept)
+	case bad:
+		s.log.Warn("a node did not send the output that was asked for", "node", n.node, "job", n.attempt.Task.Job, "attempt", n.attempt, "file", file, "error", n.err)
+		s.finishSpoiled(n.attempt, spoiledStatus(status, n.node, n.err), now)
+		return
 	case n.err != nil:
 		s.log.Warn("output not stored", "attempt", n.attempt, "error", n.err)
 		status = &wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "its output cannot be stored: " + n.err.Error()}
@@ -201,8 +212,13 @@ type collection struct {
 	peer    *peerNode
 	attempt roost.AttemptID
 	exited  *wire.Exited
-	kept    error // why something is in the spool that was to go elsewhere
-	waited  bool  // for room in the spool
+	disk    roost.Bytes // that the job asked for; 0: none
+	kept    error       // why something is in the spool that was to go elsewhere
+	waited  bool        // for room in the spool
+
+	// Of one try:
+	pace  *pacedStream
+	ready []*files.Stage // what came, complete and checked, without its name
 }
 
 // The names under which a startd gives captured streams.
@@ -215,56 +231,12 @@ func (c *collection) needed() bool {
 	return !c.Follows && (c.exited.GetStdoutSize() > 0 || c.exited.GetStderrSize() > 0 || len(c.exited.GetOutputs()) > 0 || c.scratch && (c.Out != "" || c.Err != "") || c.goes("oe"))
 }
 
-// run moves everything, and tries again for as long as the node cannot be reached, or the spool has no room: the node keeps the output until it is
-// acknowledged.
-func (c *collection) run(ctx context.Context) error {
-	if err := c.slots.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer c.slots.Release(1)
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := c.move(ctx)
-		if err == nil || !errors.Is(err, roost.Unavailable) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-	}
-}
-
-func (c *collection) move(ctx context.Context) error {
-	if err := c.stream(ctx, false); err != nil {
-		return err
-	}
-	if !c.Join {
-		if err := c.stream(ctx, true); err != nil {
-			return err
-		}
-	}
-	if err := c.remove(ctx); err != nil || len(c.exited.GetOutputs()) == 0 {
-		return err
-	}
-	agent, err := c.users.agent(c.UID, c.GID)
-	if err != nil {
-		return err
-	}
-	names := make([]string, 0, len(c.exited.GetOutputs()))
-	for _, e := range c.exited.GetOutputs() {
-		names = append(names, e.GetName())
-	}
-	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: ref(c.attempt), Names: names})
-	if err != nil {
-		return rpc.FromStatus(err)
-	}
-	_, _, err = files.Receive(ctx, from.Recv, agent, c.Iwd)
-	return c.told(err)
-}
-
 // told turns an error of the wire back into what it was; the agent's own are left as they are.
 func (c *collection) told(err error) error {
+	err = c.pace.why(err)
+	if _, stalled := errors.AsType[stalledError](err); stalled {
+		return err
+	}
 	if errors.Is(err, roost.Unavailable) {
 		c.users.drop(c.UID, c.GID) // if it was the agent that has died, another is started
 	}
@@ -305,7 +277,21 @@ func (c *collection) put(ctx context.Context, target string, from io.Reader) err
 		return err
 	}
 	path := under(c.Iwd, target)
-	w, err := agent.Create(ctx, filepath.Dir(path), filepath.Base(path), files.CreateOptions{})
+	stage, err := agent.Stage(ctx, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if err := c.fill(ctx, stage, filepath.Base(path), from); err != nil {
+		stage.Close()
+		return err
+	}
+	c.ready = append(c.ready, stage)
+	return nil
+}
+
+// fill makes the file of a set that has one.
+func (c *collection) fill(ctx context.Context, stage *files.Stage, name string, from io.Reader) error {
+	w, err := stage.Create(ctx, name, files.CreateOptions{})
 	if err != nil {
 		return err
 	}
@@ -318,20 +304,24 @@ func (c *collection) put(ctx context.Context, target string, from io.Reader) err
 
 // fetchStream asks the node for a captured stream that was too large to come along.
 func (c *collection) fetchStream(ctx context.Context, stderr bool) (io.Reader, error) {
-	name := capturedOut
+	name, size := capturedOut, c.exited.GetStdoutSize()
 	if stderr {
-		name = capturedErr
+		name, size = capturedErr, c.exited.GetStderrSize()
 	}
 	from, err := c.peer.client.Fetch(ctx, &wire.FetchRequest{Schedd: c.node.Name, Attempt: ref(c.attempt), Names: []string{name}})
 	if err != nil {
 		return nil, rpc.FromStatus(err)
 	}
-	return &chunkReader{recv: from.Recv}, nil
+	return &chunkReader{recv: c.pace.recv(from.Recv), name: name, size: size, sum: sha256.New()}, nil
 }
 
-// chunkReader reads the data of one file as it comes.
+// chunkReader reads the data of one captured stream as it comes, and compares it with what was announced.
 type chunkReader struct {
 	recv func() (*wire.FileChunk, error)
+	name string
+	size int64
+	sum  hash.Hash
+	read int64
 	rest []byte
 	done bool
 }
@@ -348,11 +338,34 @@ func (r *chunkReader) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, rpc.FromStatus(err)
 		}
+		if err := r.check(chunk); err != nil {
+			return 0, err
+		}
 		r.rest, r.done = chunk.GetData(), chunk.GetEof()
 	}
 	n := copy(p, r.rest)
 	r.rest = r.rest[n:]
 	return n, nil
+}
+
+// check compares a chunk with what was to come.
+func (r *chunkReader) check(chunk *wire.FileChunk) error {
+	r.sum.Write(chunk.GetData())
+	r.read += int64(len(chunk.GetData()))
+	wrong := func(format string, args ...any) error {
+		return &files.MismatchError{Name: strings.TrimPrefix(r.name, "\x00"), Cause: fmt.Sprintf(format, args...)}
+	}
+	switch e := chunk.GetEntry(); {
+	case e != nil && (e.GetName() != r.name || e.GetDir()):
+		return wrong("%.200q came in its place", e.GetName())
+	case r.read > r.size:
+		return wrong("%d bytes were announced, and more came", r.size)
+	case chunk.GetEof() && r.read < r.size:
+		return wrong("%d bytes were announced, and %d came", r.size, r.read)
+	case chunk.GetEof() && !bytes.Equal(r.sum.Sum(nil), chunk.GetSha256()):
+		return wrong("what came of it does not have its digest")
+	}
+	return nil
 }
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -20,6 +20,9 @@ import (
 
 // keeps reports whether a stream that could not be put where its job wants it is kept in the spool.
 func (c *collection) keeps(ctx context.Context, err error) bool {
+	if _, bad := faultOfNode(err); bad {
+		return false
+	}
 	return err != nil && c.OfPBS && ctx.Err() == nil && !errors.Is(err, roost.Unavailable) && !errors.Is(err, context.Canceled)
 }
 

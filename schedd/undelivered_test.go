@@ -22,7 +22,7 @@ func TestSpoolIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
 		c := collection{
-			Schedd:  &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(), log: slog.New(slog.DiscardHandler)},
+			Schedd:  &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(maxTransfers), log: slog.New(slog.DiscardHandler)},
 			attempt: a, exited: exit(ref(a), &wire.ExitStatus{}, "hello\n"),
 		}
 		done := make(chan error, 1)

@@ -25,6 +25,8 @@ type attempt struct {
 	cred     files.Credential // whose files its own are
 	agent    *files.Agent     // with the user's rights; nil until it is needed
 	program  *wire.Program    // until it is started
+	asked    []string         // patterns of the input that its program names
+	disk     roost.Bytes      // that it may use; 0: it did not ask for any
 	holds    bool             // its scratch directory is there, and its input is awaited before the start
 	launched chan struct{}    // closed when the starter was told, or will never be
 	over     chan struct{}    // closed when it has ended
@@ -47,7 +49,7 @@ type attempt struct {
 
 func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *attempt {
 	a := &attempt{
-		id: id, cred: cred, program: p, name: p.GetJobName(), launched: make(chan struct{}), over: make(chan struct{}),
+		id: id, cred: cred, program: p, asked: p.GetInputs(), name: p.GetJobName(), launched: make(chan struct{}), over: make(chan struct{}),
 		ref: starter.Attempt{Job: id.Task.Job.Seq, Index: uint32(id.Task.Index), Number: uint32(id.Attempt)},
 	}
 	a.ctx, a.cancel = context.WithCancel(context.Background())

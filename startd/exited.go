@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -116,9 +117,15 @@ func plainReason(text string) string {
 	return strings.ToValidUTF8(text[:maxReason], "") + " …"
 }
 
-// outputs lists what the record's patterns name, or without patterns the top-level files that are new or changed. A missing file does not keep
-// the others from being listed.
+// outputs lists what the record's patterns name, or without patterns the top-level files that are new or changed, and not hidden. A missing file does not
+// keep the others from being listed. What the submit side would take for something else than was asked for is left out, as patterns may lead anywhere.
 func outputs(ctx context.Context, agent *files.Agent, r *attemptRecord) (all []files.Entry, err error) {
+	asked := files.Asked(r.Outputs)
+	defer func() {
+		all = slices.DeleteFunc(all, func(e files.Entry) bool {
+			return len(r.Outputs) > 0 && !asked(&wire.FileEntry{Name: e.Name, Dir: e.Dir})
+		})
+	}()
 	if len(r.Outputs) > 0 {
 		all, err = agent.ExpandWithin(ctx, r.Scratch, r.Outputs, outputBound())
 		if err == nil || errors.Is(err, roost.Exhausted) {
@@ -128,7 +135,7 @@ func outputs(ctx context.Context, agent *files.Agent, r *attemptRecord) (all []f
 	}
 	return agent.SnapshotWithin(ctx, r.Scratch, outputBound(), func(e files.Entry) bool {
 		old, known := r.Before[e.Name]
-		return !e.Dir && (!known || old != fileAge{e.Size, e.Modified.UnixNano()})
+		return !e.Dir && !files.Hidden(e.Name) && (!known || old != fileAge{e.Size, e.Modified.UnixNano()})
 	})
 }
 

@@ -203,6 +203,7 @@ func (h *hand) settle(o settle) {
 
 func (h *hand) start(o start) {
 	a := newAttempt(o.id, h.cred, o.program)
+	a.disk = h.file.Resources.Disk
 	h.now = a
 	err := h.prepare(a)
 	a.holds = o.hold && err == nil

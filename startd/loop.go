@@ -193,7 +193,7 @@ func (l *loop) take(news any) {
 		l.core.Unmade(boottime(), n.claim, n.reason)
 	case inputReady:
 		if c, ok := l.core.Find(n.id); ok {
-			l.tell(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch}}})
+			l.tell(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true}}})
 		}
 	case started:
 		l.pids[n.claim] = n.pid

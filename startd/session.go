@@ -134,7 +134,7 @@ func (l *loop) awaitInput(s *session) {
 			continue
 		}
 		if a := h.present.Load(); a != nil && a.id == c.Attempt && a.holds && a.waits() {
-			s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id), Scratch: a.record.Scratch}}})
+			s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(a.id), Scratch: a.record.Scratch, Holes: true}}})
 		}
 	}
 }

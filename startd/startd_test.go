@@ -172,7 +172,7 @@ func put(t *testing.T, s *schedd, a *wire.AttemptRef, name, text string) {
 	}
 	sum := sha256.Sum256([]byte(text))
 	for _, c := range []*wire.FileChunk{
-		{Schedd: s.name, Attempt: a}, {Entry: &wire.FileEntry{Name: name, Mode: 0o644}}, {Data: []byte(text)}, {Eof: true, Sha256: sum[:]},
+		{Schedd: s.name, Attempt: a}, {Entry: &wire.FileEntry{Name: name, Size: int64(len(text)), Mode: 0o644}}, {Data: []byte(text)}, {Eof: true, Sha256: sum[:]},
 	} {
 		if err := stream.Send(c); err != nil {
 			break

@@ -84,11 +84,23 @@ func (m *machine) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 		}
 		return stream.Recv()
 	}
-	n, size, err := files.Receive(ctx, recv, a.agent, a.record.Scratch)
+	n, size, err := files.Receive(ctx, recv, a.agent, a.record.Scratch, a.inputs(first.GetTotals()))
+	if wrong, ok := errors.AsType[*files.MismatchError](err); ok {
+		m.log.Warn("a schedd did not send the input that was asked for", "schedd", a.id.Task.Job.Host, "attempt", a.label(), "file", wrong.Name, "error", wrong)
+	}
 	if err != nil {
 		return err
 	}
 	return stream.SendAndClose(&wire.PutReply{Files: uint32(n), Bytes: size})
+}
+
+// inputs is what a schedd may send for the attempt: what its program names, as much as the schedd has said now, and no more than the disk that it may use.
+func (a *attempt) inputs(totals *wire.TransferTotals) *files.Manifest {
+	m := &files.Manifest{Totals: totals, Bytes: int64(a.disk)}
+	if len(a.asked) > 0 { // a schedd of the last version says nothing of them
+		m.Asked = files.Asked(a.asked)
+	}
+	return m
 }
 
 // putScript writes the text of an attempt's program as it comes, in the place of its first line. Should it come again, because the first time was broken off, it begins anew.
@@ -151,7 +163,7 @@ func (m *machine) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServe
 		if name == fetchStdout || name == fetchStderr {
 			err = m.fetchCaptured(ctx, stream.Send, a, name)
 		} else if e, ok := listed[name]; ok {
-			err = files.Send(ctx, stream.Send, a.agent, a.record.Scratch, []files.Entry{e})
+			err = files.Send(ctx, stream.Send, a.agent, a.record.Scratch, []files.Entry{e}, files.SendOptions{Holes: req.GetHoles()})
 		} else {
 			err = fmt.Errorf("output %q of attempt %v: %w", name, a.id, roost.NotFound)
 		}
@@ -169,13 +181,20 @@ func (m *machine) fetchCaptured(ctx context.Context, send func(*wire.FileChunk) 
 	if err != nil {
 		return fmt.Errorf("captured output of attempt %v: %w: %w", a.id, roost.NotFound, err)
 	}
+	size := a.exited.GetStdoutSize() // as it was told: what is left of the task may still write
+	if name == fetchStderr {
+		size = a.exited.GetStderrSize()
+	}
+	if info.Size() < size {
+		return fmt.Errorf("captured output of attempt %v: %w: it had %d bytes, and now %d", a.id, roost.NoInput, size, info.Size())
+	}
 	self := files.Credential{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 	agent, err := m.agents.take(self)
 	if err != nil {
 		return err
 	}
 	defer m.agents.giveBack(self)
-	return files.Send(ctx, send, agent, a.record.IO, []files.Entry{{Name: name, Source: path, Size: info.Size(), Mode: 0o600}})
+	return files.Send(ctx, send, agent, a.record.IO, []files.Entry{{Name: name, Source: path, Size: size, Mode: 0o600}}, files.SendOptions{Grows: true})
 }
 
 // readCaptured reads a piece of a captured stream.

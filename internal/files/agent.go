@@ -20,6 +20,7 @@ type Entry struct {
 	Name     string      // at the other end: relative, with slashes, filepath.IsLocal
 	Source   string      // where it is here, if that is not Name below the base: an absolute path
 	Size     int64       // bytes
+	Stored   int64       // bytes of it that take room on its disk: holes do not
 	Mode     fs.FileMode // permission bits
 	Dir      bool
 	Modified time.Time

@@ -41,6 +41,7 @@ func (l *boundedList) add(e Entry) error {
 func (l *boundedList) addFile(path, name string, info fs.FileInfo) error {
 	e := entryOf(name, info)
 	e.Source = filepath.Clean(path)
+	e.measure(e.Source)
 	if err := l.add(e); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -139,7 +139,9 @@ func snapshot(base string, bound ListBound) ([]Entry, error) {
 			if err != nil || !d.IsDir() && !d.Type().IsRegular() || !printable(d.Name()) {
 				continue
 			}
-			if err := entries.add(entryOf(d.Name(), info)); err != nil {
+			e := entryOf(d.Name(), info)
+			e.measure(filepath.Join(base, d.Name()))
+			if err := entries.add(e); err != nil {
 				return nil, fmt.Errorf("%s: %w", base, err)
 			}
 		}

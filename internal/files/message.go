@@ -28,6 +28,8 @@ const (
 	opRemove
 	opMeasure
 	opAppend
+	opStage   // begin a set of files that get their names together
+	opInstall // give them their names; opDrop removes them
 )
 
 // request asks for one thing. ID comes back in the reply; handles are chosen by the caller, so that it can drop one whose opening it
@@ -43,6 +45,8 @@ type request struct {
 	Mode     uint32   `json:",omitempty"`
 	Sync     bool     `json:",omitempty"`
 	Bound    ListBound
+	Stage    uint64 `json:",omitempty"` // of a file or directory that is made: the set that it belongs to
+	Holes    bool   `json:",omitempty"` // of a file that is read: its holes are left out
 }
 
 type reply struct {

@@ -97,6 +97,7 @@ func entryOf(name string, info fs.FileInfo) Entry {
 	e := Entry{Name: filepath.ToSlash(name), Mode: info.Mode().Perm(), Dir: info.IsDir(), Modified: info.ModTime()}
 	if !e.Dir {
 		e.Size = info.Size()
+		e.Stored = min(e.Size, info.Sys().(*syscall.Stat_t).Blocks*blockSize)
 	}
 	return e
 }
@@ -142,19 +143,17 @@ func (s *server) open(q *request) ([]Entry, error) {
 			return nil, unreadable(f.Name(), err)
 		}
 	}
-	s.readers[q.Handle] = f
+	s.readers[q.Handle] = newExtentReader(f, info, q.Offset, q.Holes)
 	return []Entry{entryOf(filepath.Base(q.Name), info)}, nil
 }
 
-func (s *server) read(handle uint64) ([]byte, error) {
-	f := s.readers[handle]
-	if f == nil {
-		return nil, fmt.Errorf("handle %d: %w", handle, roost.Invalid)
+func (s *server) read(handle uint64) (hole int64, data []byte, err error) {
+	r := s.readers[handle]
+	if r == nil {
+		return 0, nil, fmt.Errorf("handle %d: %w", handle, roost.Invalid)
 	}
-	data := make([]byte, ChunkSize)
-	n, err := f.Read(data)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, unreadable(f.Name(), err)
+	if hole, data, err = r.next(); err != nil {
+		return 0, nil, unreadable(r.file.Name(), err)
 	}
-	return data[:n], nil
+	return hole, data, nil
 }

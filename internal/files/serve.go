@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/roost-batch/roost"
 )
@@ -12,7 +11,7 @@ import (
 // ServeAgent does what the other end of conn asks for, with the rights of this process, until conn is closed. It is the whole of the
 // command "files-agent".
 func ServeAgent(conn io.ReadWriter) error {
-	s := &server{readers: map[uint64]*os.File{}, writers: map[uint64]*draft{}, pages: map[uint64][]Entry{}}
+	s := &server{readers: map[uint64]*extentReader{}, writers: map[uint64]*draft{}, stages: map[uint64]*stagedSet{}, pages: map[uint64][]Entry{}}
 	defer s.closeAll()
 	for {
 		var q request
@@ -51,8 +50,9 @@ func refusal(id uint64, err error) reply {
 
 // server is an agent at work: the files it has open, by the caller's handles, and what is left of lists that were too long for one reply.
 type server struct {
-	readers map[uint64]*os.File
+	readers map[uint64]*extentReader
 	writers map[uint64]*draft
+	stages  map[uint64]*stagedSet
 	pages   map[uint64][]Entry
 }
 
@@ -60,7 +60,7 @@ type server struct {
 const maxHandles = 512
 
 func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error) {
-	if len(s.readers)+len(s.writers)+len(s.pages) > maxHandles {
+	if len(s.readers)+len(s.writers)+len(s.stages)+len(s.pages) > maxHandles {
 		return r, nil, fmt.Errorf("%s: %w: %d files are open", q.Name, roost.Exhausted, maxHandles)
 	}
 	switch q.Op {
@@ -79,17 +79,21 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 	case opOpen:
 		r.Entries, err = s.open(q)
 	case opRead:
-		out, err = s.read(q.Handle)
+		r.Size, out, err = s.read(q.Handle)
 	case opCreate:
 		err = s.create(q)
 	case opWrite:
-		err = s.write(q.Handle, data)
+		err = s.write(q.Handle, q.Offset, data)
 	case opCommit:
 		err = s.commit(q.Handle)
 	case opAppend:
 		err = appendTo(q.Base, q.Name, data)
 	case opMkdir:
-		err = mkdir(q)
+		err = s.mkdir(q)
+	case opStage:
+		err = s.stage(q)
+	case opInstall:
+		err = s.install(q.Handle)
 	case opMeasure:
 		r, err = measure(q.Base)
 	case opRemove:
@@ -111,22 +115,29 @@ func (s *server) page(handle uint64, entries []Entry) reply {
 }
 
 func (s *server) drop(handle uint64) {
-	if f := s.readers[handle]; f != nil {
-		f.Close()
+	if r := s.readers[handle]; r != nil {
+		r.file.Close()
 		delete(s.readers, handle)
 	}
 	if d := s.writers[handle]; d != nil {
 		d.discard()
 		delete(s.writers, handle)
 	}
+	if t := s.stages[handle]; t != nil {
+		t.discard()
+		delete(s.stages, handle)
+	}
 	delete(s.pages, handle)
 }
 
 func (s *server) closeAll() {
-	for _, f := range s.readers {
-		f.Close()
+	for _, r := range s.readers {
+		r.file.Close()
 	}
 	for _, d := range s.writers {
 		d.discard()
+	}
+	for _, t := range s.stages {
+		t.discard()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -15,11 +16,18 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
+// SendOptions says how a transfer is sent.
+type SendOptions struct {
+	Holes bool // the receiver takes holes: they are left out
+	Grows bool // a file may have become longer since it was listed: as much is sent as it had then
+}
+
 // Send sends the entries in order: for each file a chunk with its entry, chunks of data, and one with the SHA-256 of what was sent. A file
-// that cannot be read ends the transfer with an error, roost.NoInput. An entry without a Source is read below base.
-func Send(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, entries []Entry) error {
+// that cannot be read, or does not have as many bytes as were listed, ends the transfer with an error, roost.NoInput. An entry without a
+// Source is read below base.
+func Send(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, entries []Entry, opts SendOptions) error {
 	for _, e := range entries {
-		if err := sendEntry(ctx, send, agent, base, e); err != nil {
+		if err := sendEntry(ctx, send, agent, base, e, opts); err != nil {
 			return err
 		}
 	}
@@ -28,10 +36,19 @@ func Send(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, b
 
 // WireEntry is an entry as the protocol names it.
 func WireEntry(e Entry) *wire.FileEntry {
-	return &wire.FileEntry{Name: e.Name, Size: e.Size, Mode: uint32(e.Mode.Perm()), Dir: e.Dir}
+	return &wire.FileEntry{Name: e.Name, Size: e.Size, Stored: &e.Stored, Mode: uint32(e.Mode.Perm()), Dir: e.Dir}
 }
 
-func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, e Entry) error {
+// Totals says what a transfer of the entries brings.
+func Totals(entries []Entry) *wire.TransferTotals {
+	t := &wire.TransferTotals{Files: uint64(len(entries))}
+	for _, e := range entries {
+		t.Bytes += e.Size
+	}
+	return t
+}
+
+func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, e Entry, opts SendOptions) error {
 	if e.Dir {
 		return send(&wire.FileChunk{Entry: WireEntry(e), Eof: true})
 	}
@@ -39,107 +56,180 @@ func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Age
 	if source == "" {
 		source = e.Name
 	}
-	r, err := agent.Open(ctx, base, source, 0)
+	r, err := agent.open(ctx, request{Op: opOpen, Base: base, Name: source, Holes: opts.Holes})
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	if now := r.Entry().Size; now < e.Size || now > e.Size && !opts.Grows {
+		return changed(e, base, now)
+	}
 	if err := send(&wire.FileChunk{Entry: WireEntry(e)}); err != nil {
 		return err
 	}
-	sum := sha256.New()
-	for {
-		data, err := r.next()
+	sum := newTransferSum()
+	for sent, stored := int64(0), int64(0); ; {
+		hole, data, err := r.next()
 		if err != nil {
 			return err
 		}
-		if len(data) == 0 {
+		if opts.Grows {
+			hole = min(hole, e.Size-sent)
+			data = data[:min(int64(len(data)), e.Size-sent-hole)]
+		}
+		sent += hole + int64(len(data))
+		if stored += int64(len(data)); stored > mostData(e.Stored) && opts.Holes && !opts.Grows {
+			return fmt.Errorf("%w, of which %v took room", changed(e, base, sent), roost.Bytes(e.Stored))
+		}
+		if ended := hole == 0 && len(data) == 0; sent > e.Size || ended && sent < e.Size {
+			return changed(e, base, sent)
+		} else if ended {
 			return send(&wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)})
 		}
-		sum.Write(data)
-		if err := send(&wire.FileChunk{Data: data}); err != nil {
+		sum.add(hole, data)
+		if err := send(&wire.FileChunk{Hole: hole, Data: data}); err != nil {
 			return err
 		}
 	}
 }
 
-// Receive puts files below base as they come, until recv gives io.EOF. A name that is not local, a chunk out of order, a stream that ends
-// within a file, or bytes that do not have their digest end it with roost.Invalid; a file that cannot be written with roost.NoOutput. What
-// was complete by then stays, and is counted.
-func Receive(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string) (files int, bytes int64, err error) {
+// changed is the error for a file that is not as long any more as it was. One below base is called by its name: whoever reads that knows no other.
+func changed(e Entry, base string, now int64) error {
+	name := e.Source
+	if rel, err := filepath.Rel(base, name); name == "" || err == nil && filepath.IsLocal(rel) {
+		name = e.Name
+	}
+	return fmt.Errorf("%s: %w: it changed while it was sent: it had %d bytes, and now %d", name, roost.NoInput, e.Size, now)
+}
+
+// transferSum is the digest of one file on its way.
+type transferSum struct{ hash.Hash }
+
+func newTransferSum() transferSum { return transferSum{sha256.New()} }
+
+// add adds a chunk. Of a hole it is the length that counts.
+func (s transferSum) add(hole int64, data []byte) {
+	if hole > 0 {
+		s.Write(binary.BigEndian.AppendUint64(nil, uint64(hole)))
+	}
+	s.Write(data)
+}
+
+// Receive makes files below base of what comes until recv gives io.EOF, if that is what the manifest says and nothing else; otherwise, and
+// when ctx ends, nothing is left of it. What does not belong to the manifest, comes out of order, ends within a file, or has not its digest
+// is a *MismatchError: the fault of who sends it. A file that cannot be written is roost.NoOutput.
+func Receive(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *Manifest) (files int, bytes int64, err error) {
+	r, err := receive(ctx, recv, agent, base, m)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.stage.Close()
+	return r.check.files, r.check.bytes, r.stage.Commit(ctx)
+}
+
+// ReceiveStaged is Receive, but for the last step: the files have their names when the caller commits the set.
+func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *Manifest) (*Stage, error) {
+	r, err := receive(ctx, recv, agent, base, m)
+	if err != nil {
+		return nil, err
+	}
+	return r.stage, nil
+}
+
+// receive takes in a transfer that is as the manifest says.
+func receive(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *Manifest) (r *receiver, err error) {
+	stage, err := agent.Stage(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			stage.Close()
+		}
+	}()
+	r = &receiver{recv: recv, stage: stage, check: m.check()}
 	for {
 		chunk, err := recv()
 		if errors.Is(err, io.EOF) {
-			return files, bytes, nil
+			return r, r.check.end()
 		}
 		if err != nil {
-			return files, bytes, err
+			return nil, err
 		}
 		if chunk.GetEntry() == nil && len(chunk.GetData()) == 0 && !chunk.GetEof() {
 			continue // a first chunk that only says whose files follow
 		}
-		n, err := receiveEntry(ctx, chunk, recv, agent, base)
-		if err != nil {
-			return files, bytes, err
+		if err := r.entry(ctx, chunk); err != nil {
+			return nil, err
 		}
-		if files++; files > MaxEntries {
-			return files, bytes, fmt.Errorf("%s: %w: more than %d files", base, roost.Exhausted, MaxEntries)
-		}
-		bytes += n
 	}
 }
 
-func receiveEntry(ctx context.Context, first *wire.FileChunk, recv func() (*wire.FileChunk, error), agent *Agent, base string) (int64, error) {
+// receiver takes in one transfer.
+type receiver struct {
+	recv  func() (*wire.FileChunk, error)
+	stage *Stage
+	check *manifestCheck
+}
+
+// entry takes in a file or directory.
+func (r *receiver) entry(ctx context.Context, first *wire.FileChunk) error {
 	e := first.GetEntry()
 	if e == nil {
-		return 0, fmt.Errorf("%s: %w: data before a file's name", base, roost.Invalid)
+		return &MismatchError{Cause: "data came before the name of a file"}
 	}
-	if err := CheckName(e.GetName()); err != nil {
-		return 0, err
+	if err := r.check.begin(e); err != nil {
+		return err
 	}
 	mode := fs.FileMode(e.GetMode()).Perm()
 	if e.GetDir() {
-		return 0, agent.Mkdir(ctx, base, e.GetName(), mode)
+		return r.stage.Mkdir(ctx, e.GetName(), mode)
 	}
-	w, err := agent.Create(ctx, base, e.GetName(), CreateOptions{Mode: mode | 0o600})
+	w, err := r.stage.Create(ctx, e.GetName(), CreateOptions{Mode: mode | 0o600})
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer w.Close()
-	size, err := fill(w, sha256.New(), first, recv)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", filepath.Join(base, e.GetName()), err)
+	if err := r.fill(w, first); err != nil {
+		return err
 	}
-	return size, w.Commit()
+	return w.Commit()
 }
 
 // fill writes the data of one file, and checks its digest.
-func fill(w io.Writer, sum hash.Hash, chunk *wire.FileChunk, recv func() (*wire.FileChunk, error)) (size int64, err error) {
+func (r *receiver) fill(w *Writer, chunk *wire.FileChunk) (err error) {
+	sum, name := newTransferSum(), chunk.GetEntry().GetName()
 	for first := true; ; first = false {
 		if !first {
-			chunk, err = recv()
+			chunk, err = r.recv()
 			if errors.Is(err, io.EOF) {
-				return 0, fmt.Errorf("the stream ended after %d bytes of it: %w", size, roost.Invalid)
+				return &MismatchError{name, "the transfer ended in the middle of it"}
 			}
 			if err != nil {
-				return 0, err
+				return err
 			}
 			if chunk.GetEntry() != nil {
-				return 0, fmt.Errorf("%q begins before its end: %w", chunk.GetEntry().GetName(), roost.Invalid)
+				return &MismatchError{name, fmt.Sprintf("%.200q began before its end", chunk.GetEntry().GetName())}
 			}
 		}
-		if n := len(chunk.GetData()); n > 0 {
-			sum.Write(chunk.GetData())
-			if _, err := w.Write(chunk.GetData()); err != nil {
-				return 0, err
+		hole, data := chunk.GetHole(), chunk.GetData()
+		if err := r.check.piece(hole, len(data)); err != nil {
+			return err
+		}
+		sum.add(hole, data)
+		if hole > 0 {
+			if err := w.skip(hole); err != nil {
+				return err
 			}
-			size += int64(n)
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
 		}
 		if chunk.GetEof() {
 			if subtle.ConstantTimeCompare(sum.Sum(nil), chunk.GetSha256()) != 1 {
-				return 0, fmt.Errorf("the digest of its %d bytes is wrong: %w", size, roost.Invalid)
+				return &MismatchError{name, "what came of it does not have its digest"}
 			}
-			return size, nil
+			return r.check.fileEnd()
 		}
 	}
 }

@@ -23,10 +23,14 @@ func TestSendAndReceive(t *testing.T) {
 	}
 	chunks := []*wire.FileChunk{{Schedd: "s"}}
 	send := func(c *wire.FileChunk) error { chunks = append(chunks, c); return nil }
-	if err := Send(t.Context(), send, a, from, entries); err != nil {
+	if err := Send(t.Context(), send, a, from, entries, SendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	files, size, err := Receive(t.Context(), play(chunks), a, to)
+	listed := []*wire.FileEntry{}
+	for _, e := range entries {
+		listed = append(listed, WireEntry(e))
+	}
+	files, size, err := Receive(t.Context(), play(chunks), a, to, &Manifest{Entries: listed})
 	if err != nil || files != 5 || size != int64(2+len(big)) {
 		t.Errorf("got %d files, %d bytes, %v", files, size, err)
 	}
@@ -57,7 +61,7 @@ func play(chunks []*wire.FileChunk) func() (*wire.FileChunk, error) {
 func TestBadStreams(t *testing.T) {
 	sum := sha256.Sum256([]byte("data"))
 	entry := func(name string) *wire.FileChunk {
-		return &wire.FileChunk{Entry: &wire.FileEntry{Name: name, Mode: 0o644}}
+		return &wire.FileChunk{Entry: &wire.FileEntry{Name: name, Size: 4, Mode: 0o644}}
 	}
 	data, end := &wire.FileChunk{Data: []byte("data")}, &wire.FileChunk{Eof: true, Sha256: sum[:]}
 	for _, test := range []struct {
@@ -86,7 +90,7 @@ func TestBadStreams(t *testing.T) {
 			if err := os.Symlink(outside, base+"/link"); err != nil {
 				t.Fatal(err)
 			}
-			_, _, err := Receive(t.Context(), play(test.chunks), a, base)
+			_, _, err := Receive(t.Context(), play(test.chunks), a, base, &Manifest{})
 			if test.kind == 0 && err != nil || test.kind != 0 && !errors.Is(err, test.kind) {
 				t.Fatalf("got %v, want %v", err, test.kind)
 			}

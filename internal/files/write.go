@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,13 +20,22 @@ type draft struct {
 	base      string
 	name, tmp string
 	sync      bool
+	hole      int64      // bytes left out since the last data
+	set       *stagedSet // that it belongs to, whose root it has; nil: it has its own
 }
 
 // discard closes and removes the draft.
 func (d *draft) discard() {
 	d.file.Close()
 	d.root.Remove(d.tmp)
-	d.root.Close()
+	d.leave()
+}
+
+// leave closes the root, if it is the draft's own.
+func (d *draft) leave() {
+	if d.set == nil {
+		d.root.Close()
+	}
 }
 
 func (s *server) create(q *request) error {
@@ -33,13 +43,22 @@ func (s *server) create(q *request) error {
 	if err := CheckName(q.Name); err != nil {
 		return unwritable(path, err)
 	}
-	root, err := os.OpenRoot(q.Base)
-	if err != nil {
-		return unwritable(q.Base, err)
+	d := &draft{base: q.Base, name: q.Name, sync: q.Sync}
+	if q.Stage != 0 {
+		set, err := s.set(q)
+		if err != nil {
+			return err
+		}
+		d.set, d.root = set, set.root
+	} else {
+		root, err := os.OpenRoot(q.Base)
+		if err != nil {
+			return unwritable(q.Base, err)
+		}
+		d.root = root
 	}
-	d := &draft{root: root, base: q.Base, name: q.Name, sync: q.Sync}
 	if err := d.begin(fs.FileMode(q.Mode).Perm()); err != nil {
-		root.Close()
+		d.leave()
 		return unwritable(path, err)
 	}
 	s.writers[q.Handle] = d
@@ -51,10 +70,15 @@ func (d *draft) begin(mode fs.FileMode) (err error) {
 		return errors.New(sort(info.Mode()))
 	}
 	dir := filepath.Dir(d.name)
-	if dir != "." {
-		if err := d.root.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
+	switch {
+	case dir == ".":
+	case d.set != nil:
+		err = d.set.mkdir(dir, 0o755)
+	default:
+		err = d.root.MkdirAll(dir, 0o755)
+	}
+	if err != nil {
+		return err
 	}
 	if mode == 0 {
 		mode = 0o644
@@ -64,15 +88,41 @@ func (d *draft) begin(mode fs.FileMode) (err error) {
 	return err
 }
 
-func (s *server) write(handle uint64, data []byte) error {
+// write leaves a hole, and appends data behind it.
+func (s *server) write(handle uint64, hole int64, data []byte) (err error) {
 	d := s.writers[handle]
-	if d == nil {
+	if d == nil || hole < 0 {
 		return fmt.Errorf("handle %d: %w", handle, roost.Invalid)
 	}
-	if _, err := d.file.Write(data); err != nil {
+	if hole > 0 {
+		d.hole += hole
+		_, err = d.file.Seek(hole, io.SeekCurrent)
+	}
+	if len(data) > 0 && err == nil {
+		d.hole = 0
+		_, err = d.file.Write(data)
+	}
+	if err != nil {
 		return unwritable(filepath.Join(d.base, d.name), err)
 	}
 	return nil
+}
+
+// complete closes a draft whose last byte was written.
+func (d *draft) complete() (err error) {
+	if d.hole > 0 { // nothing is behind it that would make the file as long
+		var size int64
+		if size, err = d.file.Seek(0, io.SeekCurrent); err == nil {
+			err = d.file.Truncate(size)
+		}
+	}
+	if d.sync && err == nil {
+		err = d.file.Sync()
+	}
+	if cerr := d.file.Close(); err == nil {
+		err = cerr
+	}
+	return err
 }
 
 func (s *server) commit(handle uint64) (err error) {
@@ -81,12 +131,10 @@ func (s *server) commit(handle uint64) (err error) {
 		return fmt.Errorf("handle %d: %w", handle, roost.Invalid)
 	}
 	delete(s.writers, handle)
-	defer d.root.Close()
-	if d.sync {
-		err = d.file.Sync()
-	}
-	if cerr := d.file.Close(); err == nil {
-		err = cerr
+	defer d.leave()
+	if err = d.complete(); err == nil && d.set != nil {
+		d.set.files = append(d.set.files, stagedFile{d.tmp, d.name})
+		return nil
 	}
 	if err == nil {
 		err = d.root.Rename(d.tmp, d.name)
@@ -122,20 +170,30 @@ func appendTo(base, name string, data []byte) error {
 	return nil
 }
 
-func mkdir(q *request) error {
+func (s *server) mkdir(q *request) error {
 	path := filepath.Join(q.Base, q.Name)
 	if err := CheckName(q.Name); err != nil {
 		return unwritable(path, err)
+	}
+	mode := fs.FileMode(q.Mode).Perm()
+	if mode == 0 {
+		mode = 0o755
+	}
+	if q.Stage != 0 {
+		set, err := s.set(q)
+		if err == nil {
+			err = set.mkdir(q.Name, mode|0o700)
+		}
+		if err != nil {
+			return unwritable(path, err)
+		}
+		return nil
 	}
 	root, err := os.OpenRoot(q.Base)
 	if err != nil {
 		return unwritable(q.Base, err)
 	}
 	defer root.Close()
-	mode := fs.FileMode(q.Mode).Perm()
-	if mode == 0 {
-		mode = 0o755
-	}
 	if err := root.MkdirAll(q.Name, mode|0o700); err != nil {
 		return unwritable(path, err)
 	}

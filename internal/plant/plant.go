@@ -23,6 +23,7 @@ const (
 	Unannounced                  // P9: a new leader is not told what is wanted already
 	LeaseAdded                   // P10: a renewal is added to what is left of a lease
 	EarlyEnd                     // P11: the end of an attempt is recorded while its output is on its way
+	AnyOutput                    // P11: whatever a node sends as output is stored
 	Restless                     // to owners: a startd that starts again lets go on all that stood still
 	Trusting                     // to owners: a machine is lent on when nothing is heard of its guard
 	bugs          = iota
@@ -31,13 +32,13 @@ const (
 var names = [...]string{
 	AnswerEarly: "answer-early", KeyForgotten: "key-forgotten", OldNews: "old-news", NoDrift: "no-drift", LostLease: "lost-lease", LateRenewal: "late-renewal", AnyNode: "any-node", EarlyRoom: "early-room",
 	ForgottenRoom: "forgotten-room", ChargedTwice: "charged-twice", MapOrder: "map-order", DeafHold: "deaf-hold", Unannounced: "unannounced",
-	LeaseAdded: "lease-added", EarlyEnd: "early-end", Restless: "restless", Trusting: "trusting",
+	LeaseAdded: "lease-added", EarlyEnd: "early-end", AnyOutput: "any-output", Restless: "restless", Trusting: "trusting",
 }
 
 // promises are the numbers of those that the bugs break; 12 is what is promised to owners of machines.
 var promises = [...]int{
 	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, LateRenewal: 4, AnyNode: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, DeafHold: 8,
-	Unannounced: 9, LeaseAdded: 10, EarlyEnd: 11, Restless: 12, Trusting: 12,
+	Unannounced: 9, LeaseAdded: 10, EarlyEnd: 11, AnyOutput: 11, Restless: 12, Trusting: 12,
 }
 
 // All lists the bugs.

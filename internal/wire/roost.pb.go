@@ -11360,7 +11360,7 @@ type FileEntry struct {
 	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	Mode          uint32                 `protobuf:"varint,3,opt,name=mode,proto3" json:"mode,omitempty"` // permission bits
 	Dir           bool                   `protobuf:"varint,4,opt,name=dir,proto3" json:"dir,omitempty"`
-	Stored        int64                  `protobuf:"varint,5,opt,name=stored,proto3" json:"stored,omitempty"` // how many of its bytes take room on its disk: holes do not; 0: it is empty, or nobody has looked
+	Stored        *int64                 `protobuf:"varint,5,opt,name=stored,proto3,oneof" json:"stored,omitempty"` // how many of its bytes take room on its disk: holes do not; absent: nobody has looked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -11424,8 +11424,8 @@ func (x *FileEntry) GetDir() bool {
 }
 
 func (x *FileEntry) GetStored() int64 {
-	if x != nil {
-		return x.Stored
+	if x != nil && x.Stored != nil {
+		return *x.Stored
 	}
 	return 0
 }
@@ -15150,13 +15150,14 @@ const file_roost_proto_rawDesc = "" +
 	"\x05claim\x18\x01 \x01(\x04R\x05claim\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"#\n" +
 	"\rLeasesRenewed\x12\x12\n" +
-	"\x04word\x18\x01 \x01(\x04R\x04word\"q\n" +
+	"\x04word\x18\x01 \x01(\x04R\x04word\"\x81\x01\n" +
 	"\tFileEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
 	"\x04mode\x18\x03 \x01(\rR\x04mode\x12\x10\n" +
-	"\x03dir\x18\x04 \x01(\bR\x03dir\x12\x16\n" +
-	"\x06stored\x18\x05 \x01(\x03R\x06stored\"\xc0\x02\n" +
+	"\x03dir\x18\x04 \x01(\bR\x03dir\x12\x1b\n" +
+	"\x06stored\x18\x05 \x01(\x03H\x00R\x06stored\x88\x01\x01B\t\n" +
+	"\a_stored\"\xc0\x02\n" +
 	"\tFileChunk\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12+\n" +
@@ -15994,6 +15995,7 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
+	file_roost_proto_msgTypes[131].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -210,6 +210,11 @@ func (q *Queue) Live(a roost.AttemptID) bool {
 	return r != nil && r.live && r.attempt == a.Attempt
 }
 
+// Removing reports whether an attempt is live and its task is to be removed when it has ended.
+func (q *Queue) Removing(a roost.AttemptID) bool {
+	return q.Live(a) && q.jobs[a.Task.Job.Seq].book.written(a.Task.Index).removed
+}
+
 // Over reports whether a task has ended for good, or is not there.
 func (q *Queue) Over(t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
