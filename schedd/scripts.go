@@ -133,6 +133,16 @@ func (s *Schedd) sendScript(ctx context.Context, p *peerNode, a roost.AttemptID,
 		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
 	}
 	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	if hex.EncodeToString(digest.Sum(nil)) != pl.ScriptFile {
+		return fmt.Errorf("script: %w: %s is damaged on disk: submit the job again", roost.NoInput, f.Name())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	put, err := p.client.Put(ctx)

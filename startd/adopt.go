@@ -13,6 +13,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -89,6 +90,11 @@ func (m *machine) find(id slot.ClaimID) *found {
 			m.drop(dir, file)
 			return nil
 		}
+	}
+	if _, err := readAttempt(dir); errors.Is(err, filesum.ErrDamaged) {
+		m.log.Error("what is known of the attempt on a claim is damaged on disk: it is ended, and runs again", "claim", id)
+		m.drop(dir, file)
+		return nil
 	}
 	f.hand.still.equip(f.hand.group, f.hand.starter, m.boxes)
 	if f.hand.attemptFile, err = os.OpenFile(filepath.Join(dir, "attempt"), os.O_WRONLY|os.O_CREATE, 0o600); err != nil {

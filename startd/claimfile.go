@@ -1,6 +1,7 @@
 package startd
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/startd/slot"
 )
 
@@ -89,7 +91,7 @@ func writeClaimFile(dir string, f claimFile) error {
 		return err
 	}
 	path := filepath.Join(dir, "claim")
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+	if err := os.WriteFile(path+".new", filesum.Append(text), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
@@ -97,10 +99,14 @@ func writeClaimFile(dir string, f claimFile) error {
 
 func readClaimFile(dir string) (f claimFile, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, "claim"))
-	if err == nil {
-		err = json.Unmarshal(text, &f)
+	if err != nil {
+		return f, err
 	}
-	return f, err
+	whole, err := filesum.Check(text)
+	if err != nil { // what it seems to say is good enough to find processes by
+		return f, errors.Join(err, json.NewDecoder(bytes.NewReader(text)).Decode(&f))
+	}
+	return f, json.Unmarshal(whole, &f)
 }
 
 // writeAttempt replaces the record, in one write, which a kill of this process does not tear.
@@ -109,17 +115,25 @@ func writeAttempt(f *os.File, r *attemptRecord) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(append(text, '\n'), 0)
+	_, err = f.WriteAt(filesum.Append(text), 0)
 	return err
 }
 
 func readAttempt(dir string) (r attemptRecord, err error) {
-	f, err := os.Open(filepath.Join(dir, "attempt"))
+	text, err := os.ReadFile(filepath.Join(dir, "attempt"))
 	if err != nil {
 		return r, err
 	}
-	defer f.Close()
-	return r, json.NewDecoder(f).Decode(&r) // what follows is left of a longer one
+	d := json.NewDecoder(bytes.NewReader(text))
+	if err := d.Decode(&r); err != nil {
+		return r, err
+	}
+	end := min(int(d.InputOffset())+1, len(text)) // what follows its checksum is left of a longer one
+	if line := bytes.IndexByte(text[end:], '\n'); line >= 0 {
+		end += line + 1
+	}
+	_, err = filesum.Check(text[:end])
+	return r, err
 }
 
 // claimDirs lists the claims of which something is there, by their ids.
@@ -149,12 +163,15 @@ func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
+	if text, err = filesum.Check(text); err != nil {
+		text = nil
+	}
 	last, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	for _, id := range claims {
 		last = max(last, uint64(id)>>generationBits)
 	}
 	last++
-	if err := os.WriteFile(path+".new", fmt.Appendln(nil, last), 0o600); err != nil {
+	if err := os.WriteFile(path+".new", filesum.Append(fmt.Appendln(nil, last)), 0o600); err != nil {
 		return 0, err
 	}
 	return slot.ClaimID(last<<generationBits | 1), os.Rename(path+".new", path)

@@ -14,6 +14,7 @@ import (
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/filesum"
 )
 
 // reliability remembers how often this machine fails: a boot that this startd did not see coming is a failure. It lies on the disk, so that it
@@ -39,7 +40,11 @@ type reliabilityRecord struct {
 func openReliability(dir, boot string) *reliability {
 	r := &reliability{path: filepath.Join(dir, "reliability"), boot: boot, up: boottime()}
 	var last reliabilityRecord
-	if text, err := os.ReadFile(r.path); err == nil && json.Unmarshal(text, &last) == nil {
+	text, err := os.ReadFile(r.path)
+	if err == nil {
+		text, err = filesum.Check(text)
+	}
+	if err == nil && json.Unmarshal(text, &last) == nil {
 		r.history = last.History
 		if last.Boot != boot {
 			failures := 1
@@ -67,7 +72,7 @@ func (r *reliability) keep(left bool) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(r.path+".new", text, 0o600); err != nil {
+	if err := os.WriteFile(r.path+".new", filesum.Append(text), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(r.path+".new", r.path)

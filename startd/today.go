@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/roost-batch/roost/internal/filesum"
 )
 
 // today is what the machine has given since midnight, and what that has cost its owner. It lies on the disk, so that a startd that is started anew counts
@@ -35,7 +37,11 @@ func (t *today) open(dir string, now time.Time) {
 	defer t.mu.Unlock()
 	t.path = filepath.Join(dir, "today")
 	var f figures
-	if text, err := os.ReadFile(t.path); err == nil && json.Unmarshal(text, &f) == nil && f.Day == now.Format(time.DateOnly) && f.Given >= 0 && f.Worst >= 0 {
+	text, err := os.ReadFile(t.path)
+	if err == nil {
+		text, err = filesum.Check(text)
+	}
+	if err == nil && json.Unmarshal(text, &f) == nil && f.Day == now.Format(time.DateOnly) && f.Given >= 0 && f.Worst >= 0 {
 		t.now = f
 	}
 }
@@ -96,7 +102,7 @@ func (t *today) keep(now time.Time) {
 	t.kept = now
 	text, err := json.Marshal(t.now)
 	if err == nil {
-		err = os.WriteFile(t.path+".new", text, 0o600)
+		err = os.WriteFile(t.path+".new", filesum.Append(text), 0o600)
 	}
 	if err == nil {
 		os.Rename(t.path+".new", t.path)

@@ -13,6 +13,7 @@ func places() []place {
 		{"classad", true},
 		{"internal/spell", true},
 		{"internal/plant", true},
+		{"internal/filesum", true},
 		{"internal/attack", false},
 		{"gpu", true},
 		{"checkpoint", true},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/pki"
 )
 
@@ -90,6 +91,9 @@ func Open(dir, node string) (*Keeper, error) {
 		return k, nil
 	}
 	if err == nil {
+		text, err = filesum.Check(text)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, &k.book)
 	}
 	if err != nil {
@@ -110,7 +114,7 @@ func (k *Keeper) change(now time.Time, f func(b *book) error) error {
 	}
 	text, err := json.MarshalIndent(next, "", "  ")
 	if err == nil {
-		err = replace(k.file, text)
+		err = replace(k.file, filesum.Append(text))
 	}
 	if err != nil {
 		return fmt.Errorf("logins: %w: %w", roost.NoOutput, err)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -46,6 +47,9 @@ func openOutbox(dir string) (*outbox, []*letter, error) {
 		text, err := os.ReadFile(b.path(n))
 		var notices []queue.Notice
 		if err == nil {
+			text, err = filesum.Check(text)
+		}
+		if err == nil {
 			err = json.Unmarshal(text, &notices)
 		}
 		if err != nil {
@@ -69,7 +73,7 @@ func (b *outbox) put(notices []queue.Notice) ([]*letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(text)
+	_, err = f.Write(filesum.Append(text))
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(b.path(n)+".new", b.path(n))
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -208,7 +209,7 @@ func (b *books) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(booksPath(dir), text, false)
+	return replace(booksPath(dir), filesum.Append(text), false)
 }
 
 // summary is what of a report is worth keeping: the figures of the day. Its tasks may be gone by then, and its directories are found again.
@@ -226,6 +227,9 @@ func loadBooks(dir string) ([]startdEntry, error) {
 		return nil, nil
 	}
 	var f booksFile
+	if err == nil {
+		text, err = filesum.Check(text)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &f)
 	}

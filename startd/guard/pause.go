@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/idle"
 )
@@ -91,6 +92,9 @@ func loadPause(dir string, wall time.Time, boot string, now idle.Instant) (*Paus
 	}
 	p := &Pause{}
 	if err == nil {
+		text, err = filesum.Check(text)
+	}
+	if err == nil {
 		err = json.Unmarshal(text, p)
 	}
 	if err == nil && (p.Until < 0 || p.Since < 0 || p.Until != 0 && p.Until < p.Since) {
@@ -115,7 +119,7 @@ func savePause(dir string, p *Pause) error {
 	if err != nil {
 		return err
 	}
-	return replace(pauseFile(dir), append(text, '\n'), true)
+	return replace(pauseFile(dir), filesum.Append(text), true)
 }
 
 func removePause(dir string) error {

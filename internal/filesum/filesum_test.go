@@ -1,0 +1,45 @@
+package filesum
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+type record struct {
+	Name  string
+	Lease int
+}
+
+// Wherever a bit flips or the text is cut, the reader of a record gets what was written, or an error; and records of before are read.
+func TestEveryBit(t *testing.T) {
+	want := record{"roost-1", 4711}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func(text []byte) (got record, err error) {
+		if text, err = Check(text); err == nil {
+			err = json.Unmarshal(text, &got)
+		}
+		return got, err
+	}
+	whole := Append(text)
+	for _, good := range [][]byte{whole, text, append(bytes.Clone(text), '\n')} {
+		if got, err := read(good); err != nil || got != want {
+			t.Errorf("%q: %v, %v", good, got, err)
+		}
+	}
+	for at := range whole {
+		for bit := range 8 {
+			b := bytes.Clone(whole)
+			b[at] ^= 1 << bit
+			if got, err := read(b); err == nil && got != want {
+				t.Errorf("bit %d of byte %d: %v, without a word", bit, at, got)
+			}
+		}
+		if got, err := read(whole[:at]); err == nil && got != want {
+			t.Errorf("cut to %d bytes: %v, without a word", at, got)
+		}
+	}
+}

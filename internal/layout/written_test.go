@@ -1,0 +1,136 @@
+package layout
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// written says of every source file that writes files what they are, and what becomes of a bit that a disk flips in them, or of a cut. A new one fails the test
+// until somebody has thought of that.
+func written() map[string]string {
+	const (
+		records  = "a checksum for each record, a seal and a mark: schedd/dbfile TestDamage"
+		sum      = "a line with its checksum: internal/filesum TestEveryBit"
+		replica  = "a checksum for each entry and snapshot, and a mark: internal/replica TestDamage"
+		digest   = "the name or the sender has the digest, which is compared when it is read"
+		signed   = "certificates are signed, and a key that does not fit its certificate is refused"
+		remade   = "it says what is so now, and is written anew at each start"
+		people   = "text that people read or write"
+		userdata = "the user's own data, on its way"
+		kernel   = "a file of the kernel, or a lock without contents"
+		image    = "part of a checkpoint image, which has a digest: checkpoint/image"
+	)
+	return map[string]string{
+		"schedd/dbfile/open.go":      records,
+		"schedd/disk_reserve.go":     "room that is kept; what is in it is never read",
+		"schedd/spool.go":            userdata,
+		"schedd/notify/outbox.go":    sum,
+		"schedd/scripts.go":          digest,
+		"internal/replica/mark.go":   replica,
+		"internal/replica/repair.go": replica,
+		"internal/replica/store.go":  kernel,
+
+		"internal/replica/identity.go": "a checksum, and a second copy: internal/replica TestDamage",
+		"internal/login/keeper.go":     sum,
+		"internal/pki/files.go":        signed,
+		"internal/master/logfile.go":   people,
+		"internal/master/state.go":     remade,
+		"internal/master/up.go":        people,
+		"internal/daemon/profile.go":   people,
+
+		"startd/claimfile.go":   sum,
+		"startd/reliability.go": sum,
+		"startd/today.go":       sum,
+		"startd/adopt.go":       sum,
+		"startd/hand.go":        sum,
+		"startd/guard/pause.go": sum,
+		"startd/guard/run.go":   kernel,
+		"startd/ownsave.go":     image,
+		"startd/inscribe.go":    people,
+		"startd/prepare.go":     userdata,
+		"startd/transfer.go":    userdata,
+		"startd/restore.go":     userdata,
+		"checkpoint/store/x":    digest,
+		"checkpoint/image/x":    image,
+		"checkpoint/criu/x":     image,
+		"startd/starter/x":      "a checksum for each record of its journal: startd/starter/proto",
+	}
+}
+
+// TestWrittenFiles holds the table against the code, both ways.
+func TestWrittenFiles(t *testing.T) {
+	table, used := written(), map[string]bool{}
+	for _, tree := range []string{"schedd", "startd", "negotiator", "collector", "checkpoint", "internal/replica", "internal/login", "internal/pki", "internal/authority", "internal/master", "internal/daemon", "internal/files", "internal/cgroup"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", tree), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			name := filepath.ToSlash(strings.TrimPrefix(filepath.Clean(path), filepath.Join("..", "..")+string(filepath.Separator)))
+			writes, err := writesFiles(path)
+			if err != nil || !writes {
+				return err
+			}
+			row := name
+			if table[row] == "" {
+				row = filepath.ToSlash(filepath.Dir(name)) + "/x"
+			}
+			if table[row] == "" {
+				t.Errorf("%s writes a file: say in the table of this test how a flipped bit in it is noticed", name)
+			}
+			used[row] = true
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range slices.Sorted(maps.Keys(table)) {
+		if !used[row] {
+			t.Errorf("%s is in the table, and writes no file", row)
+		}
+	}
+}
+
+// writesFiles reports whether a source file calls what makes or writes files.
+func writesFiles(path string) (writes bool, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		return false, err
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		pkg, _ := f.X.(*ast.Ident)
+		if pkg == nil || pkg.Name != "os" && pkg.Name != "bolt" {
+			return true
+		}
+		switch f.Sel.Name {
+		case "WriteFile", "Create", "CreateTemp", "CopyFS":
+			writes = true
+		case "Open":
+			writes = writes || pkg.Name == "bolt"
+		case "OpenFile":
+			ast.Inspect(call, func(n ast.Node) bool {
+				if flag, ok := n.(*ast.SelectorExpr); ok && (flag.Sel.Name == "O_CREATE" || flag.Sel.Name == "O_APPEND") {
+					writes = true
+				}
+				return true
+			})
+		}
+		return true
+	})
+	return writes, nil
+}
