@@ -38,7 +38,8 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	}
 	owners, come := r.beside(ofOwners), slices.Contains(possible, OwnerComes) && len(w.Nodes.Machines) > 0
 	guards, blind := r.beside(ofGuards), slices.Contains(possible, GuardDies) && len(w.Nodes.Machines) > 0
-	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies })
+	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies || k == TakesAddr })
+	takers, taken := r.beside(ofTakers), slices.Contains(w.Kinds, TakesAddr) || len(w.Kinds) == 0
 	var today []Kind
 	for _, k := range possible {
 		if r.One(2) {
@@ -77,6 +78,10 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if blind && (len(possible) == 0 || guards.One(2)) {
 		d.Rand = guards
 		all = append(all, d.blindness(come, slices.Contains(today, Crash))...)
+	}
+	if taken && len(w.Nodes.Machines) > 1 && (len(possible) == 0 || takers.One(4)) {
+		d.Rand = takers
+		all = append(all, d.takers()...)
 	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
@@ -229,6 +234,22 @@ func (d *drawing) blindness(come, die bool) (all []Fault) {
 		if die && d.One(2) {
 			all = append(all, Fault{At: about(), For: d.Span(10*time.Millisecond, longestAway/8), Kind: Crash, Node: guard.Node})
 		}
+	}
+	return all
+}
+
+// ofTakers makes a source of its own for machines at others' addresses, likewise.
+const ofTakers = 0x74616b6572
+
+// takers draws that a machine is cut off from everybody and another one answers at its address, for about as long as leases are.
+func (d *drawing) takers() (all []Fault) {
+	for range d.Few(1, 3) {
+		d.near = false
+		f := Fault{At: d.when(), For: d.Span(longestCut/8, longestCut), Kind: TakesAddr, Node: Pick(d.Rand, d.Nodes.Machines)}
+		for f.Peer = f.Node; f.Peer == f.Node; {
+			f.Peer = Pick(d.Rand, d.Nodes.Machines)
+		}
+		all = append(all, f)
 	}
 	return all
 }

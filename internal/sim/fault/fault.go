@@ -26,12 +26,13 @@ const (
 	SlowNode                   // a daemon takes so long for whatever it does [Node Amount For]
 	OwnerComes                 // somebody uses the machine himself [Node For]
 	GuardDies                  // what would see that dies, and starts again [Node For]
+	TakesAddr                  // another machine answers at the address of one that cannot be reached [Node Peer For]
 	kinds      = iota
 )
 
 var names = [...]string{
 	Crash: "crashes", Reboot: "reboots", Tear: "torn writes", Pause: "pauses", Suspend: "suspends", Cut: "cuts", Slow: "delays", Break: "broken sessions",
-	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards",
+	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards", TakesAddr: "taken addresses",
 }
 
 // Kinds lists all kinds.
@@ -99,6 +100,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("the owner of %s comes back, and stays %s", f.Node, lasts)
 	case GuardDies:
 		return fmt.Sprintf("the guard of %s dies, and starts again %v later", f.Node, f.For)
+	case TakesAddr:
+		return fmt.Sprintf("%s is cut off, and %s answers at its address, %s", f.Node, f.Peer, lasts)
 	}
 	return fmt.Sprintf("kind(%d)", f.Kind)
 }

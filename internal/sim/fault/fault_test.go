@@ -37,7 +37,7 @@ func TestDraw(t *testing.T) {
 			if i > 0 && f.At < all[i-1].At || f.At < w.From || f.Over() > w.Calm || f.For < 0 {
 				t.Errorf("seed %d: %+v", seed, f)
 			}
-			between := f.Kind == Cut || f.Kind == Slow || f.Kind == Break
+			between := f.Kind == Cut || f.Kind == Slow || f.Kind == Break || f.Kind == TakesAddr
 			if !slices.Contains(nodes, f.Node) || between != (f.Peer != "") || between && (f.Node == f.Peer || !slices.Contains(nodes, f.Peer)) {
 				t.Errorf("seed %d: %+v", seed, f)
 			}

@@ -22,6 +22,7 @@ const (
 type network struct {
 	streams uint64
 	links   map[[2]int32]*link // those that something was done to
+	taken   map[*node]taken    // the nodes at whose addresses others answer
 }
 
 // link is the way from one node to another.
@@ -37,6 +38,7 @@ type stream struct {
 	kind    kind
 	ends    [2]*node // who opened it, and the other
 	lives   [2]uint32
+	meant   *node // the one at whose address it was opened
 	hello   any
 	taken   bool             // the other side has
 	over    bool             // nothing can be sent on it any more, though those at its ends may not know yet
@@ -66,6 +68,20 @@ type parcel struct {
 	here bool // it has come as far as the daemon, which stands still: that will read it first, and then that the stream has ended
 }
 
+// taken is who answers at the address of another node, and until when.
+type taken struct {
+	by    *node
+	until time.Duration
+}
+
+// answers is the node that answers at the address of one.
+func (p *Pool) answers(n *node) *node {
+	if t, ok := p.net.taken[n]; ok && t.until > p.k.Now() {
+		return t.by
+	}
+	return n
+}
+
 // way is the link from one node to another; nil: nothing was done to it.
 func (p *Pool) way(from, to *node) *link { return p.net.links[[2]int32{from.id, to.id}] }
 
@@ -86,7 +102,7 @@ func (p *Pool) takes(from, to *node) time.Duration {
 // open begins a stream; opened or broken follows.
 func (p *Pool) open(from, to *node, of kind, hello, with any) *stream {
 	p.net.streams++
-	s := &stream{serial: p.net.streams, kind: of, ends: [2]*node{from, to}, hello: hello}
+	s := &stream{serial: p.net.streams, kind: of, ends: [2]*node{from, to}, meant: to, hello: hello}
 	s.lives[0], s.with[0] = from.life, with
 	from.streams[s.serial] = s
 	p.try(s)
@@ -95,10 +111,13 @@ func (p *Pool) open(from, to *node, of kind, hello, with any) *stream {
 
 // try sends what opens a stream. While that does not come through it is tried again.
 func (p *Pool) try(s *stream) {
-	from, to := s.ends[0], s.ends[1]
 	if s.over || s.taken {
 		return
 	}
+	if s.kind == ofSession {
+		s.ends[1] = p.answers(s.meant)
+	}
+	from, to := s.ends[0], s.ends[1]
 	if p.isCut(from, to) || p.isCut(to, from) || to.off {
 		from.plan(p.k.Now()+p.rand.Between(lastDial/2, lastDial), evOpen, s.serial, s)
 		return

@@ -128,6 +128,39 @@ func (p *Pool) Cut(from, to string, d time.Duration) {
 	}
 }
 
+// TakesAddress cuts a machine off for a while, in which another one answers at its address: whoever opens a session there opens one with that. Afterwards
+// these sessions break.
+func (p *Pool) TakesAddress(name, by string, d time.Duration) {
+	n, taker := p.at(name), p.at(by)
+	for _, serial := range sorted(n.streams) {
+		if s := n.streams[serial]; s.kind == ofSession { // the other's kernel knows nothing of it
+			p.sever(s, nil)
+		}
+	}
+	for _, other := range p.nodes {
+		if other != n {
+			p.Cut(name, other.name, d)
+			p.Cut(other.name, name, d)
+		}
+	}
+	until := p.k.Now() + d
+	if p.net.taken == nil {
+		p.net.taken = map[*node]taken{}
+	}
+	p.net.taken[n] = taken{taker, until}
+	p.At(until, func() {
+		if p.answers(n) != n {
+			return
+		}
+		delete(p.net.taken, n)
+		for _, serial := range sorted(taker.streams) {
+			if s := taker.streams[serial]; s.meant == n {
+				p.sever(s, nil)
+			}
+		}
+	})
+}
+
 func (p *Pool) link(a, b *node) *link {
 	key := [2]int32{a.id, b.id}
 	if p.net.links[key] == nil {

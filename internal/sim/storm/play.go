@@ -220,6 +220,8 @@ func (r *play) inject(f fault.Fault) {
 		p.OwnerComes(f.Node, f.For)
 	case fault.GuardDies:
 		p.GuardDies(f.Node, f.For)
+	case fault.TakesAddr:
+		p.TakesAddress(f.Node, f.Peer, f.For)
 	default:
 		panic(fmt.Sprintf("storm: %v", f))
 	}
