@@ -108,7 +108,13 @@ func (d driven) connect(node, address string) *peerNode {
 
 func (d driven) again(o op) { d.later = append(d.later, o) }
 
-func (d driven) collect(c *collection) { d.beyond.Collect(c.peer.name, c.attempt, c.exited) }
+func (d driven) collect(c *collection) {
+	if err := c.announced(); err != nil {
+		d.again(func(now time.Time) { d.s.outputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now) })
+		return
+	}
+	d.beyond.Collect(c.peer.name, c.attempt, c.exited)
+}
 
 func (d driven) bury(records []history.Record, before map[uint64]int) {
 	d.beyond.Bury(&Burial{records, before})

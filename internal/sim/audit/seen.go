@@ -24,7 +24,7 @@ const (
 	Assigned                  // an attempt is recorded, and so the next of its task [Job Index Attempt Node]
 	Began                     // the first process of an attempt lives [Job Index Attempt Node Claim Resources]
 	Ended                     // the last one has gone [Job Index Attempt Node Code]
-	Stored                    // the whole output of an attempt is at the submit side, on disk [Job Index Attempt]
+	Stored                    // the whole output of an attempt is at the submit side, on disk [Job Index Attempt; Note: a file in it that nobody has asked for]
 	Unstored                  // and is lost there [Job Index Attempt]
 	Completed                 // the end of a task is recorded, for good [Job Index Attempt Code]
 	Removed                   // a task is out of the queue, for good [Job Index]

@@ -66,6 +66,9 @@ func (a *Auditor) seeOne(j *job, s *Seen) {
 			t.stored = map[roost.Attempt]bool{}
 		}
 		t.stored[s.Attempt] = s.What == Stored
+		if s.What == Stored && s.Note != "" {
+			a.breach(11, ofTask(s.task()), "with the output of attempt %d of %v %s is stored, which nobody has asked for", s.Attempt, s.task(), s.Note)
+		}
 	case Completed:
 		a.completed(t, s)
 	case Removed:

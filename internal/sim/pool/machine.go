@@ -25,6 +25,7 @@ type machineNode struct {
 	of    *Machine
 	units []gpu.Unit
 	given slot.ClaimID // the last claim from before the beginning
+	lied  int          // attempts that ended with an output that nobody had asked for
 
 	// What is on its disk, or lives beside the startd.
 	hands      map[slot.ClaimID]*hand

@@ -291,7 +291,7 @@ func (s *scheddNode) news(m any) {
 			s.plan(s.p.k.Now()+lastRetry, evNews, 0, m)
 			return
 		}
-		s.stored(m.attempt)
+		s.stored(m.attempt, m.exited.GetOutputs())
 		if s.p.point(s.node, fault.ScheddOutputCopied) {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -51,14 +52,18 @@ func (s *scheddNode) settled(id roost.JobID, index int, code int32) {
 	}
 	a := roost.AttemptID{Task: t, Attempt: st.Task.Attempt}
 	if !s.p.cfg.Jobs[s.jobs[id.Seq]].Output { // there is none, and so all of it is here
-		s.stored(a)
+		s.stored(a, nil)
 	}
 	s.p.see(audit.Seen{What: audit.Completed, Job: id, Index: index, Attempt: a.Attempt, Code: code})
 }
 
-// stored tells that all output of an attempt is here.
-func (s *scheddNode) stored(a roost.AttemptID) {
-	s.p.see(audit.Seen{What: audit.Stored, Job: a.Task.Job, Index: a.Task.Index, Attempt: a.Attempt})
+// stored tells that all output of an attempt is here, and which of its files nobody has asked for: no job here names any.
+func (s *scheddNode) stored(a roost.AttemptID, came []*wire.FileEntry) {
+	seen := audit.Seen{What: audit.Stored, Job: a.Task.Job, Index: a.Task.Index, Attempt: a.Attempt}
+	if len(came) > 0 {
+		seen.Note = came[0].GetName()
+	}
+	s.p.see(seen)
 }
 
 // Done reports whether all jobs were submitted, or refused, and all their tasks have come to their end.

@@ -231,6 +231,10 @@ func (s *starter) end(x *wire.Exited, code int32) {
 	x.Status.Wall = int64(s.h.m.boot() - s.began)
 	if s.output {
 		x.Stdout, x.StdoutSize = []byte("."), 1
+		if m := s.h.m; m.lied < m.of.Lies {
+			m.lied++
+			x.Outputs = append(x.Outputs, &wire.FileEntry{Name: ".ssh/authorized_keys", Size: 1})
+		}
 	}
 	s.h.m.p.ends(s.h.m, s, code)
 	s.finish(x)

@@ -29,6 +29,7 @@ type Machine struct {
 	Number int // its name is made of it, so that it keeps it when others are left out
 	Cores  int
 	Desk   Desk // zero: it has no owner who comes
+	Lies   int  // so many attempts end there with an output that nobody has asked for
 }
 
 // Desk is when a machine is lent that has an owner: as preset "desktop" of startd/owner has it, with times of its own.
@@ -157,6 +158,9 @@ const (
 // ofDesks makes a source of its own for who has a desktop: what else a seed draws is the same whether there are some or not.
 const ofDesks = 0x6465736b
 
+// ofLiars is likewise for machines that lie about outputs.
+const ofLiars = 0x6c696172
+
 // The bounds of when machines are lent that have owners: what is to happen within a run happens soon. The longest is shorter than what a real one may have,
 // and longer than leases.
 const (
@@ -181,6 +185,9 @@ func Draw(seed uint64, s Size) *Case {
 			start := desks.Span(shortestDesk, longestDesk)
 			c.Machines[i].Desk = Desk{Start: start, Resume: desks.Span(shortestDesk/2, start), Leave: desks.Span(shortestDesk, longestDesk)}
 		}
+	}
+	if liars := fault.NewRand(seed ^ ofLiars); liars.One(4) {
+		c.Machines[liars.Intn(len(c.Machines))].Lies = 1 // one lie does not have the machine drained
 	}
 	jobs := r.Split()
 	for i := range jobs.Between(1, s.Jobs) {

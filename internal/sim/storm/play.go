@@ -109,7 +109,7 @@ func (r *play) config() pool.Config {
 	}
 	for i := range r.Machines {
 		m := &r.Machines[i]
-		cfg.Machines = append(cfg.Machines, pool.Machine{Name: machineName(m.Number), Resources: m.resources(), Owner: m.Desk.policy()})
+		cfg.Machines = append(cfg.Machines, pool.Machine{Name: machineName(m.Number), Resources: m.resources(), Owner: m.Desk.policy(), Lies: m.Lies})
 	}
 	for i := range r.Jobs {
 		j := &r.Jobs[i]

@@ -112,9 +112,12 @@ func (s *shrinking) nodes() {
 	fault.Fewest(s.best.Machines, fails, s.enough)
 }
 
-// desks has machines be nobody's.
+// desks has machines be nobody's, and not lie.
 func (s *shrinking) desks() {
 	for i := range s.best.Machines {
+		if s.best.Machines[i].Lies > 0 && !s.enough() {
+			s.with(func(c *Case) { c.Machines = slices.Clone(c.Machines); c.Machines[i].Lies = 0 })
+		}
 		if s.best.Machines[i].Desk != (Desk{}) && !s.enough() {
 			s.with(func(c *Case) { c.Machines = slices.Clone(c.Machines); c.Machines[i].Desk = Desk{} })
 		}

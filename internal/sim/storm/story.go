@@ -26,6 +26,9 @@ func Story(c *Case, o *Outcome) string {
 	for i := range c.Machines {
 		m := &c.Machines[i]
 		fmt.Fprintf(&text, "%s has %s%s.\n", machineName(m.Number), count(m.Cores, "core"), m.Desk)
+		if m.Lies > 0 {
+			fmt.Fprintf(&text, "%s sends a file that nobody has asked for with the output of the first attempt that ends there.\n", machineName(m.Number))
+		}
 	}
 	text.WriteByte('\n')
 	lines := c.lines()
