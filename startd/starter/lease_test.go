@@ -81,7 +81,7 @@ func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 				t.Skip("only root makes groups")
 			}
 			var b *bench
-			freeze := func() {}
+			var freeze func()
 			if version == 1 {
 				var dir string
 				b, dir = inFreezer(t)
