@@ -197,6 +197,8 @@ const (
 	AttrFileSize       = "FileSizeLimit"             // KiB, of each file that a task writes
 	AttrNice           = "Nice"                      // of a task's processes
 
+	AttrSubmitArguments = "SubmitArguments" // the words behind qsub, for its user to read
+
 	AttrRunCount     = "RunCount"     // as of qsub -W run_count: attempts that are counted before the first; with it a task that needs too many is held
 	AttrRemoveOutput = "RemoveOutput" // of o and e: Out, or Err, goes when the task has succeeded
 

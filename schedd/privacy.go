@@ -7,7 +7,7 @@ import (
 )
 
 // private are the attributes of a job's ad that are nobody's business but its owner's: people put passwords into environments and command lines.
-var private = []string{roost.AttrEnvironment, roost.AttrScript, roost.AttrArguments}
+var private = []string{roost.AttrEnvironment, roost.AttrScript, roost.AttrArguments, roost.AttrSubmitArguments}
 
 // mayRead reports whether a user is shown all of a job's ad: its owner, root, and the schedd's own user.
 func mayRead(who queue.Submitter, st *queue.Status) bool { return who.Admin || who.UID == st.UID }

@@ -57,10 +57,10 @@ func pbsnodesCommand() *command {
 func runPbsnodes(c *call) error {
 	if len(c.args) == 1 && c.args[0] == "--version" { // Toil knows by this word which options qstat has
 		if d, err := c.dialect(); err == nil && d == roost.Torque {
-			fmt.Fprintf(c.stderr, "Version: %s\n", pbsVersion())
+			fmt.Fprintf(c.stderr, "Version: %s\n", roostVersion())
 			return nil
 		}
-		fmt.Fprintf(c.stdout, "pbs_version = %s (PBSPro)\n", pbsVersion())
+		fmt.Fprintf(c.stdout, "pbs_version = %s\n", pbsVersion())
 		return nil
 	}
 	if c.asksVersion() {

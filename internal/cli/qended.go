@@ -24,12 +24,21 @@ func exitStatus(s *wire.JobStatus) string {
 	return ""
 }
 
+// deletedStatus is the Exit_status of a job that was deleted: 256 and SIGTERM, which is what one gets that runs.
+const deletedStatus = "271"
+
 // standingStatus is the Exit_status that a job is shown with. One that machines have spoiled, or that had to leave one, is to be run again, and clients take
-// any Exit_status for the end of it; so one that never ran until it was deleted has none either.
+// any Exit_status for the end of it. One that was deleted before it ran has the status of those that are deleted while they run, because clients stumble over
+// a job that has ended without any.
 func standingStatus(s *wire.JobStatus) string {
 	e := s.GetExit()
 	spoiled := e.GetCause() == wire.Cause_CAUSE_MACHINE && e.GetCode() == 0 && e.GetSignal() == 0
-	if spoiled || !final(s) && pbsState(s) != "E" {
+	switch {
+	case !final(s) && (spoiled || pbsState(s) != "E"):
+		return ""
+	case (spoiled || e == nil) && (!s.GetArray() || isSubjob(s)) && (s.GetState() == roost.Removed.String() || s.GetRemoved()):
+		return deletedStatus
+	case spoiled:
 		return ""
 	}
 	return exitStatus(s)
@@ -39,6 +48,9 @@ func standingStatus(s *wire.JobStatus) string {
 func (j *pbsJob) comment() string {
 	s := j.JobStatus
 	why := s.GetReason()
+	if said := j.said("comment"); said != "" && !final(s) && s.GetStarted() == 0 {
+		return said
+	}
 	if isSubjob(s) && pbsState(s) == "X" {
 		return "Subjob " + outcome(s)
 	}

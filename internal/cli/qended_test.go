@@ -6,7 +6,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// TestStandingStatus holds that only a job that has ended is shown with an Exit_status, as clients take it for the end, and one that never ran with none.
+// TestStandingStatus holds that only a job that has ended is shown with an Exit_status, as clients take it for the end, and one that was deleted before it ran
+// with that of one that is deleted while it runs.
 func TestStandingStatus(t *testing.T) {
 	for _, c := range []struct {
 		name, state string
@@ -19,11 +20,11 @@ func TestStandingStatus(t *testing.T) {
 		{"refused by a prologue", "completed", &wire.ExitStatus{Cause: wire.Cause_CAUSE_REFUSED, Code: 1}, "-2"},
 		{"is run again after its prologue has failed", "idle", &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE}, ""},
 		{"is held after that", "held", &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE}, ""},
-		{"was deleted then", "removed", &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE}, ""},
+		{"was deleted then", "removed", &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE}, "271"},
 		{"had to leave its machine", "idle", &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED, Signal: 15}, ""},
 		{"goes on elsewhere", "running", &wire.ExitStatus{Cause: wire.Cause_CAUSE_PREEMPTED, Signal: 15}, ""},
 		{"was deleted while it ran", "removed", &wire.ExitStatus{Cause: wire.Cause_CAUSE_REMOVED, Signal: 15}, "271"},
-		{"was deleted before", "removed", nil, ""},
+		{"was deleted before", "removed", nil, "271"},
 	} {
 		if got := standingStatus(&wire.JobStatus{State: c.state, Tasks: 1, Exit: c.exit}); got != c.want {
 			t.Errorf("one that %s: got %q, want %q", c.name, got, c.want)

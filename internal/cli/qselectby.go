@@ -83,6 +83,7 @@ func (w *selecting) by(letter byte, v string) bool {
 		w.want(func(j *candidate) bool { return letters(j.of("Hold_Types")) == letters(v) })
 	case 'N':
 		w.want(func(j *candidate) bool { return oneWord(j.GetName()) == v })
+		return len(v) <= longestName
 	case 'p':
 		op, text := operator(v)
 		n, err := strconv.Atoi(text)
@@ -112,10 +113,16 @@ func (w *selecting) by(letter byte, v string) bool {
 		w.want(func(j *candidate) bool {
 			return slices.ContainsFunc(users, func(u string) bool { return userName(u) == j.GetOwner() })
 		})
-		return !slices.ContainsFunc(users, func(u string) bool { return userName(u) == "" })
+		return !slices.ContainsFunc(users, func(u string) bool { return userName(u) == "" || len(userName(u)) > longestUser })
 	}
 	return true
 }
+
+// The longest names that jobs and users have (OpenPBS, PBS_MAXJOBNAME and PBS_MAXUSER).
+const (
+	longestName = 230
+	longestUser = 256
+)
 
 // letters sorts the letters of a list of holds.
 func letters(holds string) string {

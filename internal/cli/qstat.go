@@ -172,5 +172,9 @@ func (l *pbsList) full() (qstat.Full, error) {
 	return qstat.NewLines(l.out, l.Wide), nil
 }
 
-// pbsVersion is the version that clients are told: that of Roost, with its name before it.
-func pbsVersion() string { return "roost-" + roost.Version }
+// pbsVersion is the version that clients are told: that of OpenPBS which the commands are like, in its old spelling, by which clients know what they can say,
+// and that of Roost.
+func pbsVersion() string { return "PBSPro_23.06.06 (" + roostVersion() + ")" }
+
+// roostVersion is that of Roost, with its name before it.
+func roostVersion() string { return "roost-" + roost.Version }

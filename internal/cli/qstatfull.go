@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -81,9 +82,16 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	add("qtime", j.ctime(j.GetSubmitted()))
 	add("Remove_Files", j.said("Remove_Files"))
 	add("Rerunable", rerunnable(j.ad))
-	list = append(list, j.resources()...)
+	resources := j.resources()
+	list = append(list, resources...)
+	for _, a := range resources {
+		if a.Resource == "select" {
+			add("schedselect", a.Value)
+		}
+	}
 	add("stime", j.ctime(j.GetStarted()))
 	add("session_id", j.session())
+	add("jobdir", j.directory())
 	add("Shell_Path_List", j.said("Shell_Path_List"))
 	add("stagein", j.said("stagein"))
 	add("stageout", j.said("stageout"))
@@ -92,10 +100,12 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 	if env, mine := j.environment(); mine {
 		list = append(list, qstat.Attribute{Name: "Variable_List", List: env})
 	}
+	add("euser", j.GetOwner())
+	add("egroup", j.said("egroup"))
 	add("comment", j.comment())
 	add("etime", j.ctime(j.eligibleSince()))
 	add("umask", j.said("umask"))
-	add("run_count", runCount(j.JobStatus))
+	add("run_count", j.runCount())
 	add("eligible_time", j.eligible())
 	list = append(list, j.array()...)
 	if j.GetStart() > 0 && !final(j.JobStatus) && j.GetStarted() == 0 {
@@ -105,6 +115,9 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 		add("history_timestamp", fmt.Sprint(j.GetEnded()/int64(time.Second)))
 	}
 	add("Exit_status", standingStatus(j.JobStatus))
+	if j.GetOwner() == loginName() {
+		list = append(list, j.program()...)
+	}
 	add("project", j.said("project"))
 	add("Submit_Host", j.host)
 	return list
@@ -348,11 +361,40 @@ func rerunnable(ad *classad.Ad) string {
 	return "True"
 }
 
-func runCount(s *wire.JobStatus) string {
-	if s.GetAttempt() == 0 {
+// runCount is how often a job was run, with what qsub -W run_count says of before.
+func (j *pbsJob) runCount() string {
+	before, _ := strconv.ParseUint(j.said("run_count"), 10, 32)
+	if n := before + uint64(j.GetAttempt()); n > 0 || j.said("run_count") != "" {
+		return fmt.Sprint(n)
+	}
+	return ""
+}
+
+// directory is where a job that runs was started: its PBS_JOBDIR.
+func (j *pbsJob) directory() string {
+	if j.GetStarted() == 0 || final(j.JobStatus) || left(j.JobStatus) || j.GetArray() && !isSubjob(j.JobStatus) {
 		return ""
 	}
-	return fmt.Sprint(s.GetAttempt())
+	return filled(j.JobStatus, j.text(roost.AttrIwd))
+}
+
+// program is what its user's command line said, and what the job runs where that is no script. Others may not see it: it may hold secrets.
+func (j *pbsJob) program() (list []qstat.Attribute) {
+	if words, ok := j.ad.Strings(roost.AttrSubmitArguments); ok && len(words) > 0 {
+		list = append(list, qstat.Attribute{Name: "Submit_arguments", Value: strings.Join(words, " ")})
+	}
+	if cmd := j.text(roost.AttrCmd); cmd != "" && len(j.record.Names()) > 0 {
+		list = append(list, qstat.Attribute{Name: "executable", Value: "<jsdl-hpcpa:Executable>" + filled(j.JobStatus, cmd) + "</jsdl-hpcpa:Executable>"})
+		arguments, _ := j.ad.Strings(roost.AttrArguments)
+		var text strings.Builder
+		for _, a := range arguments {
+			text.WriteString("<jsdl-hpcpa:Argument>" + filled(j.JobStatus, a) + "</jsdl-hpcpa:Argument>")
+		}
+		if text.Len() > 0 {
+			list = append(list, qstat.Attribute{Name: "argument_list", Value: text.String()})
+		}
+	}
+	return list
 }
 
 // depends is what a job waits for yet, and what waits for it, "afterok:1.n1@n1:2.n1@n1,on:2"; of one that has ended, what it was submitted with.

@@ -236,7 +236,11 @@ func (l *pbsList) fullServers(rows []qstat.ServerRow) error {
 		for _, v := range qmgr.Joined(qmgr.Attributes(pool)) {
 			o.Attributes = append(o.Attributes, qstat.Attribute{Name: v.Name, Resource: v.Resource, Value: v.Text})
 		}
-		o.Attributes = append(o.Attributes, qstat.Attribute{Name: "pbs_version", Value: pbsVersion()})
+		version := pbsVersion()
+		if l.torque() {
+			version = roostVersion()
+		}
+		o.Attributes = append(o.Attributes, qstat.Attribute{Name: "pbs_version", Value: version})
 		if err := full.Print(o); err != nil {
 			return err
 		}

@@ -70,6 +70,9 @@ func (j *pbsJob) resources() []qstat.Attribute {
 	}
 	r := j.GetRequest().Vector()
 	have("mem", pbsSize((r.Memory+roost.MiB-1)/roost.MiB*roost.MiB))
+	if pbs.WantsNoCPU(amounts["select"]) {
+		have("ncpus", "0")
+	}
 	have("ncpus", j.cpus())
 	have("nodect", "1")
 	if n, said := pbs.Processes(amounts["select"]); said {

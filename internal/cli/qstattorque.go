@@ -126,7 +126,7 @@ func (j *torqueJob) attributes() []qstat.Attribute {
 	add("queue_type", "E")
 	add("comment", j.comment())
 	add("etime", j.when(j.eligibleSince()))
-	add("exit_status", torqueExit(exitStatus(j.JobStatus)))
+	add("exit_status", torqueExit(standingStatus(j.JobStatus)))
 	if isSubjob(j.JobStatus) {
 		add("job_array_id", strconv.Itoa(int(j.GetIndex())))
 	} else if j.GetArray() {
@@ -138,7 +138,7 @@ func (j *torqueJob) attributes() []qstat.Attribute {
 	}
 	add("umask", j.said("umask"))
 	add("start_time", j.when(j.GetStarted()))
-	add("start_count", runCount(j.JobStatus))
+	add("start_count", j.runCount())
 	add("fault_tolerant", "False")
 	if j.letter == "C" {
 		add("comp_time", j.when(j.GetEnded()))

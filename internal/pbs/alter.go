@@ -355,7 +355,7 @@ func (a *Alteration) standing(j Altered) (*submission, error) {
 	s.keep, s.remove = said("Keep_Files", "n"), said("Remove_Files", "")
 	s.mail, s.mailTo, s.shells = said("Mail_Points", "a"), said("Mail_Users", ""), said("Shell_Path_List", "")
 	s.join = said("Join_Path", "n")
-	for _, name := range []string{"sandbox", "stagein", "stageout", "umask"} {
+	for _, name := range []string{"comment", "sandbox", "stagein", "stageout", "umask"} {
 		if v := said(name, ""); v != "" {
 			s.attributes[name] = v
 		}

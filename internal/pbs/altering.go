@@ -32,7 +32,7 @@ func attributeOf(letter byte) string {
 // output, which POSIX has stand), and below the resources.
 var (
 	runsOn = []string{
-		"Execution_Time", "Checkpoint", "Hold_Types", "Mail_Points", "Mail_Users", "Job_Name", "Priority", "Rerunable", "Shell_Path_List", "run_count", "max_run_subjobs",
+		"Execution_Time", "Checkpoint", "Hold_Types", "Mail_Points", "Mail_Users", "Job_Name", "Priority", "Rerunable", "Shell_Path_List", "run_count", "max_run_subjobs", "comment",
 		"release_nodes_on_stageout", "tolerate_node_failures",
 	}
 	runsOnWith = []string{"cput", "walltime", "min_walltime", "max_walltime"}

@@ -7,7 +7,7 @@ import (
 )
 
 // lists are the keys of -W whose values are lists: what follows a comma and has no "=" belongs to them.
-var lists = []string{"depend", "stagein", "stageout", "group_list"}
+var lists = []string{"comment", "depend", "stagein", "stageout", "group_list"}
 
 // named are the attributes of a job that -W sets as an option of their own does.
 var named = map[string]byte{
@@ -82,6 +82,9 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 		return s.setStage(key, v)
 	case "group_list":
 		return s.setGroup(v)
+	case "comment": // it is shown as long as the job waits
+	case "x":
+		return s.setAccess(v)
 	case "Rerunable":
 		ok = v == "True" || v == "False" || v == "y" || v == "n"
 		s.noRerun = v == "False" || v == "n"
@@ -98,6 +101,21 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 	}
 	if !ok {
 		return illegal('W')
+	}
+	return nil
+}
+
+// setAccess reads Moab's words: with whom the job shares its machines. They are in the list that -W x= has, with semicolons between them. Others mean nothing to
+// Torque itself, which takes them, and OpenPBS knows none.
+func (s *submission) setAccess(v string) error {
+	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
+		name, policy, _ := strings.Cut(strings.ReplaceAll(strings.ToUpper(word), "=", ":"), ":")
+		switch {
+		case name == "NACCESSPOLICY" && policy != "":
+			s.whole = policy != "SHARED"
+		case !s.caller.torque():
+			return refuse("Undefined Attribute x: of Moab's words only NACCESSPOLICY is known", exitNoAttribute)
+		}
 	}
 	return nil
 }

@@ -66,7 +66,11 @@ func ParseQsub(args []string, caller Caller) (Result, error) {
 	if err := s.apply(line); err != nil {
 		return Result{}, err
 	}
-	return s.result()
+	result, err := s.result()
+	if err == nil && len(args) > 0 && !slices.ContainsFunc(args, func(a string) bool { return strings.IndexByte(a, 0) >= 0 }) {
+		result.Job.Ad.SetStrings(roost.AttrSubmitArguments, args)
+	}
+	return result, err
 }
 
 // standardName is the name of a job whose script has none.

@@ -97,7 +97,7 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 		m := map[string]string{}
 		for _, name := range r.Job.Ad.Names() {
 			e, _ := r.Job.Ad.Lookup(name)
-			if m[name] = e.String(); name == roost.AttrEnvironment || name == roost.AttrPBS {
+			if m[name] = e.String(); name == roost.AttrEnvironment || name == roost.AttrPBS || name == roost.AttrSubmitArguments {
 				delete(m, name)
 			}
 		}

@@ -33,7 +33,7 @@ func (s *submission) setRecord(ad *classad.Ad) {
 		{"Mail_Points", s.mail, "a"}, {"Mail_Users", s.mailTo, ""}, {"Shell_Path_List", s.shells, ""}, {"array_indices_submitted", s.indices, ""},
 		{"depend", s.attributes["depend"], ""}, {"group_list", s.attributes["group_list"], ""}, {"run_count", s.attributes["run_count"], ""},
 		{"sandbox", s.attributes["sandbox"], ""}, {"stagein", s.attributes["stagein"], ""}, {"stageout", s.attributes["stageout"], ""},
-		{"umask", s.attributes["umask"], ""},
+		{"umask", s.attributes["umask"], ""}, {"comment", s.attributes["comment"], ""}, {"egroup", s.group, s.caller.Group},
 	} {
 		if a.value == "" {
 			a.value = a.otherwise

@@ -104,6 +104,12 @@ func Processes(selection string) (n int, said bool) {
 	return n, said
 }
 
+// WantsNoCPU reports whether a select asks for no processor, though a job of Roost has one to begin with.
+func WantsNoCPU(selection string) bool {
+	chunks, err := parseSelect(selection)
+	return err == nil && selection != "" && !slices.ContainsFunc(chunks, func(c chunk) bool { return c.cpus > 0 })
+}
+
 // bound is what memory a chunk holds at most; 0 for what is usual.
 func (c *chunk) bound() roost.Bytes {
 	if c.memory == 0 {

@@ -229,7 +229,7 @@ func (s *submission) check() error {
 	case s.array != nil && s.noRerun:
 		return refuse("cannot submit non-rerunable Array Job", exitUsage)
 	case s.array == nil && s.atOnce > 0:
-		return refuse("max_run_subjobs can only be set on an array job", exitUsage)
+		return refuse("Attribute has to be set on an array job: max_run_subjobs", exitUsage)
 	case s.array == nil && strings.Contains(s.mail, "j"):
 		return refuse("mail option 'j' can not be used without array job", exitUsage)
 	case s.command != nil && len(s.arguments) > 0:
