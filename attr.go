@@ -43,6 +43,7 @@ const (
 	AttrGpuModels        = "GpuModels"         // a list of the cards' names
 	AttrHasSandbox       = "HasSandbox"        // tasks run in namespaces of their own
 	AttrCheckpointBy     = "CheckpointProgram" // by which, as in "CRIU 4.2.1"
+	AttrSlotUsers        = "SlotUsers"         // tasks from other nodes run as slot users; undefined: some do
 	AttrHasCheckpoint    = "HasCheckpoint"     // images of processes can be taken and restored
 )
 

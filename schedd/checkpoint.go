@@ -326,7 +326,7 @@ func queueImage(m *wire.Image) queue.Image {
 	return queue.Image{
 		Sequence: m.GetSequence(), Attempt: roost.Attempt(m.GetAttempt()), Time: m.GetTime(), Size: m.GetSize(), Raw: m.GetRawSize(), MAC: m.GetMac(),
 		Work: queue.Work{Wall: m.GetWall(), User: m.GetUserCpu(), System: m.GetSystemCpu()}, Server: m.GetServer(), Node: m.GetNode(),
-		Self: m.GetMethod() == wire.CheckpointPolicy_METHOD_SELF,
+		Self: m.GetMethod() == wire.CheckpointPolicy_METHOD_SELF, Slot: m.GetSlotUser(),
 	}
 }
 
@@ -337,7 +337,7 @@ func wireImage(m *queue.Image, key []byte) *wire.Image {
 	}
 	return &wire.Image{
 		Sequence: m.Sequence, Attempt: uint32(m.Attempt), Time: m.Time, Size: m.Size, RawSize: m.Raw, Mac: m.MAC, Wall: m.Wall, UserCpu: m.User,
-		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: method(m.Self), Key: key,
+		SystemCpu: m.System, Server: m.Server, Node: m.Node, Method: method(m.Self), Key: key, SlotUser: m.Slot,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -91,7 +92,13 @@ func (s *Schedd) claimRequest(c *dispatch.Claim, r *queue.Request) *wire.ClaimRe
 		Grant: c.Grant.ID, Epoch: c.Grant.Epoch, Capability: c.Grant.Capability, Owner: r.Owner, Ad: r.Ad,
 		Resources: wire.FromResources(c.Resources), LeaseS: uint32(c.Lease / time.Second), Uid: r.UID, Gid: r.GID,
 		AppClass: r.Class, MayWait: c.MayWait && r.Class == roost.AppBatch, Band: r.Band.String(), Group: r.Group, Victims: c.Grant.Victims, Why: c.Grant.Why,
-		ClaimBy: int64(c.Grant.ClaimBy),
+		ClaimBy: int64(c.Grant.ClaimBy), GroupChosen: s.users.chose(r.UID, r.GID),
+	}
+	if attack.Is(attack.OtherGID) {
+		m.Gid = 42
+	}
+	if attack.Is(attack.ImpossibleUID) {
+		m.Uid = 1<<32 - 1
 	}
 	if job, ok := s.queue.NextJob(r.ID); ok && len(m.Victims) > 0 {
 		m.Job = job.String()

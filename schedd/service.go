@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	ids "github.com/roost-batch/roost/internal/account"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/wire"
@@ -158,11 +159,13 @@ func (s *Schedd) mayRun(who queue.Submitter) error {
 	if own != 0 && who.UID != own {
 		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; start one of your own with roost up", roost.PermissionDenied, own)
 	}
-	if who.UID < firstUser && !s.node.Schedd.AllowRoot && own == 0 {
+	if own == 0 {
+		if err := ids.CheckUID(who.UID); err != nil {
+			return err
+		}
+	}
+	if who.UID < ids.FirstUser && !s.node.Schedd.AllowRoot && own == 0 {
 		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
 	}
 	return nil
 }
-
-// firstUser is the lowest uid of a person on Linux (login.defs, UID_MIN).
-const firstUser = 1000

@@ -19,6 +19,7 @@ type userAgents struct {
 	mu     sync.Mutex
 	names  map[uint32]string
 	groups map[uint32]string // by gid
+	own    map[uint32]uint32 // primary group by uid, of those who have one here
 	roll   map[account]roll
 	agents map[account]*files.Agent
 }
@@ -36,7 +37,7 @@ const rollLife = time.Minute
 type account struct{ uid, gid uint32 }
 
 func newUserAgents() *userAgents {
-	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string), roll: make(map[account]roll), agents: make(map[account]*files.Agent)}
+	return &userAgents{names: make(map[uint32]string), groups: make(map[uint32]string), own: make(map[uint32]uint32), roll: make(map[account]roll), agents: make(map[account]*files.Agent)}
 }
 
 // groupName is the name of a gid, or its number.
@@ -52,6 +53,23 @@ func (u *userAgents) groupName(gid uint32) string {
 		u.groups[gid] = name
 	}
 	return name
+}
+
+// chose reports whether a group is not the primary one of a user of this machine: then it was asked for, by newgrp(1) or with the job.
+func (u *userAgents) chose(uid, gid uint32) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	own, known := u.own[uid]
+	if !known {
+		own = gid
+		if found, err := user.LookupId(strconv.FormatUint(uint64(uid), 10)); err == nil {
+			if primary, err := strconv.ParseUint(found.Gid, 10, 32); err == nil {
+				own = uint32(primary)
+			}
+			u.own[uid] = own
+		}
+	}
+	return own != gid
 }
 
 // groupNames are the groups that a user is in by name, the one that he submits with first.

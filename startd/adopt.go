@@ -75,7 +75,7 @@ func (m *machine) find(id slot.ClaimID) *found {
 		return nil
 	}
 	f := &found{hand: m.newHand(file)}
-	f.hand.cred, f.hand.group = credential(file.UID, file.GID), m.groups.find(id)
+	f.hand.cred, f.hand.group = m.accounts.credential(&file), m.groups.find(id)
 	f.hand.findFiles()
 	for range adoptTries {
 		f.hand.starter, f.state, err = starter.Adopt(dir, func(e starter.Event) { f.hand.box.put(said{e}) })

@@ -15,6 +15,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -27,7 +28,8 @@ type claimFile struct {
 	Schedd    string
 	Owner     string
 	About     slot.About
-	UID, GID  uint32
+	UID, GID  uint32            // as the submit node names the user
+	Rights    *files.Credential `json:",omitempty"` // as whom its tasks run; none: as the release before has it
 	Class     gpu.Class
 	MayWait   bool
 	Resources roost.Resources

@@ -66,7 +66,7 @@ func (h *hand) imageJob(a *attempt, why string) dumpJob {
 		},
 		taken: &wire.CheckpointTaken{Attempt: reference(a.id), Reason: why, Image: &wire.Image{
 			Sequence: sequence, Attempt: r.Attempt, Node: h.m.own.Name, Wall: r.Work.Wall, UserCpu: r.Work.User, SystemCpu: r.Work.System,
-			Method: a.saving.policy.GetMethod(),
+			Method: a.saving.policy.GetMethod(), SlotUser: h.isSlotUser(),
 		}},
 	}
 }

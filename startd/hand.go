@@ -156,7 +156,7 @@ func (h *hand) is(id roost.AttemptID) bool { return h.now != nil && h.now.id == 
 
 // make writes the claim down, says so, and only then spends the time for a starter: until the schedd's first attempt is here it is ready.
 func (h *hand) make(o makeClaim) {
-	h.cred = credential(h.file.UID, h.file.GID)
+	h.cred = h.m.accounts.credential(&h.file)
 	err := os.Mkdir(h.dir, 0o700)
 	if err == nil {
 		err = writeClaimFile(h.dir, h.file)
@@ -235,6 +235,9 @@ func (h *hand) begin(a *attempt) {
 	h.payOwed(a)
 }
 
+// errJob marks what is the job's fault, and not the machine's.
+var errJob = errors.New("the job cannot run here")
+
 // cannot ends an attempt that the machine could not start.
 func (h *hand) cannot(a *attempt, err error) {
 	h.m.log.Warn("cannot start", "attempt", a.label(), "err", err)
@@ -244,8 +247,10 @@ func (h *hand) cannot(a *attempt, err error) {
 		cause = wire.Cause_CAUSE_VACATED
 	case errors.Is(err, errRestore):
 		cause = wire.Cause_CAUSE_RESTORE
+	case errors.Is(err, errJob):
+		cause = wire.Cause_CAUSE_LAUNCH
 	}
-	h.exit(a, &wire.ExitStatus{Cause: cause, Reason: err.Error()})
+	h.exit(a, &wire.ExitStatus{Cause: cause, Reason: err.Error(), OwnFiles: errors.Is(err, errElsewhere)})
 }
 
 func (h *hand) vacate(o vacate) {

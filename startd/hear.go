@@ -2,7 +2,6 @@ package startd
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -10,6 +9,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -21,10 +21,10 @@ const matchSteps = 100_000
 const maxSignal = 64
 
 // hear takes in one message of a schedd's present session.
-func (l *loop) hear(s *session, message *wire.ToStartd) {
+func (l *loop) hear(s *session, message *wire.ToStartd, who verdict) {
 	switch m := message.GetOf().(type) {
 	case *wire.ToStartd_Claim:
-		l.claim(s, m.Claim)
+		l.claim(s, m.Claim, who)
 	case *wire.ToStartd_Activate:
 		l.activate(s, m.Activate)
 	case *wire.ToStartd_Launch:
@@ -79,7 +79,7 @@ func (l *loop) forRunning(s *session, ref *wire.AttemptRef, order func(roost.Att
 }
 
 // claim finds out what the books cannot know of a wish, and has it decided.
-func (l *loop) claim(s *session, r *wire.ClaimRequest) {
+func (l *loop) claim(s *session, r *wire.ClaimRequest, who verdict) {
 	grant := &wire.Grant{
 		Id: r.GetGrant(), Node: l.m.own.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
 		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
@@ -87,7 +87,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
 		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), By: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: mayRun(uint32(os.Geteuid()), r.GetUid(), l.m.own.AllowRoot), Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
+		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: who.err, Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
 	}
 	var err error
 	if wish.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {
@@ -109,8 +109,14 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest) {
 	if l.lent != nil && wish.Account == nil {
 		wish.Account = l.lent.Accepts(wish.Ad)
 	}
+	var as files.Credential
+	if wish.Account == nil {
+		as, wish.Account = l.rightsOf(s.schedd, r.GetUid(), who.rights)
+	}
 	wish.Evicted = evicted(r)
-	l.core.Decide(boottime(), wish) // the effects answer
+	if c, err := l.core.Decide(boottime(), wish); err == nil { // the effects answer
+		l.rights[c.ID] = as
+	}
 }
 
 // activate starts an attempt, as the user for whom the claim was made.

@@ -1,38 +1,13 @@
 package startd
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
-
-func TestMayRun(t *testing.T) {
-	tests := []struct {
-		own, uid  uint32
-		allowRoot bool
-		want      bool
-	}{
-		{0, 1000, false, true},
-		{0, 999, false, false},
-		{0, 0, false, false},
-		{0, 0, true, true},
-		{1000, 1000, false, true},
-		{500, 500, false, true},
-		{1000, 1001, true, false},
-		{1000, 0, true, false},
-	}
-	for _, tt := range tests {
-		err := mayRun(tt.own, tt.uid, tt.allowRoot)
-		if (err == nil) != tt.want || err != nil && !errors.Is(err, roost.PermissionDenied) {
-			t.Errorf("%+v: got %v", tt, err)
-		}
-	}
-}
 
 func TestGenerationsRise(t *testing.T) {
 	dir := t.TempDir()

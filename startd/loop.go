@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
 )
@@ -21,6 +22,7 @@ type (
 	heard  struct {
 		session *session
 		message *wire.ToStartd
+		who     verdict // of a claim request: as whom its tasks run
 	}
 	made   struct{ claim slot.ClaimID }
 	unmade struct {
@@ -71,9 +73,10 @@ type loop struct {
 	hands    map[slot.ClaimID]*hand
 	exits    map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
 	pids     map[slot.ClaimID]int64
-	programs map[slot.ClaimID]*wire.Activate // between the word and the start
-	pinned   map[slot.ClaimID][]int          // cores that a claim has to itself; entries of claims that hold nothing are dropped when one is made
-	shown    map[slot.ClaimID]uint64         // sequence of the first ad that shows the claim
+	programs map[slot.ClaimID]*wire.Activate   // between the word and the start
+	pinned   map[slot.ClaimID][]int            // cores that a claim has to itself; entries of claims that hold nothing are dropped when one is made
+	shown    map[slot.ClaimID]uint64           // sequence of the first ad that shows the claim
+	rights   map[slot.ClaimID]files.Credential // of claims that are about to be made
 	sessions map[uint64]*session
 	last     uint64 // number of the last session
 	sequence uint64 // of the last ad
@@ -91,6 +94,7 @@ func newLoop(m *machine, core *slot.Core) *loop {
 	return &loop{
 		m: m, core: core, hands: make(map[slot.ClaimID]*hand), exits: make(map[slot.ClaimID]*wire.Exited), pids: make(map[slot.ClaimID]int64),
 		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate), shown: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*session),
+		rights: make(map[slot.ClaimID]files.Credential),
 	}
 }
 
@@ -185,7 +189,7 @@ func (l *loop) take(news any) {
 		l.core.Disconnected(boottime(), n.session.id, n.session.schedd)
 	case heard:
 		if l.sessions[n.session.id] == n.session {
-			l.hear(n.session, n.message)
+			l.hear(n.session, n.message, n.who)
 		}
 	case made:
 		l.core.Made(n.claim)

@@ -83,6 +83,9 @@ func machineAd(node *config.Node, own *config.Startd, boot, address string) (*cl
 	ad.SetString(roost.AttrOpSys, strings.ToUpper(runtime.GOOS))
 	ad.SetString(roost.AttrFileSystemDomain, node.FileSystemDomain)
 	ad.SetString(roost.AttrBootID, boot)
+	if slots := own.Accounts.Users == config.SlotUser && os.Geteuid() == 0; !slots || len(own.Accounts.Trust) == 0 && node.FileSystemDomain == node.Name {
+		ad.SetBool(roost.AttrSlotUsers, slots)
+	}
 	ad.SetInt(roost.AttrDaemonStart, time.Now().Unix())
 	var name unix.Utsname
 	if unix.Uname(&name) == nil {

@@ -82,8 +82,10 @@ func (l *loop) order(c *slot.Claim, what any) {
 func (l *loop) make(c *slot.Claim) {
 	cookie := make([]byte, 16)
 	rand.Read(cookie)
+	as := l.rights[c.ID]
+	delete(l.rights, c.ID)
 	h := l.m.newHand(claimFile{
-		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.About, UID: c.UID, GID: c.GID,
+		ID: uint64(c.ID), Epoch: c.Grant.Epoch, Grant: c.Grant.ID, Schedd: c.Schedd, Owner: c.Owner, About: c.About, UID: c.UID, GID: c.GID, Rights: &as,
 		Class: c.Class, MayWait: c.MayWait, Resources: c.Resources, Placed: l.saved(c), Cores: l.cores(c), Lease: c.Period, BootID: l.m.boot,
 		Cookie: hex.EncodeToString(cookie),
 	})
@@ -91,7 +93,7 @@ func (l *loop) make(c *slot.Claim) {
 	if l.shown[c.ID] == 0 {
 		l.shown[c.ID] = l.sequence // the ad was made after the claim was carved
 	}
-	l.m.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd, "owner", c.Owner)
+	l.m.log.Info("claim made", "claim", c.ID, "grant", c.Grant.ID, "epoch", c.Grant.Epoch, "schedd", c.Schedd, "owner", c.Owner, "runs as", as.UID)
 	go h.run()
 	h.box.put(makeClaim{c.Period})
 }

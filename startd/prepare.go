@@ -29,6 +29,10 @@ const (
 // prepare makes what the attempt needs before its input can come.
 func (h *hand) prepare(a *attempt) error {
 	p := a.program
+	if h.isSlotUser() && !p.GetScratch() {
+		return fmt.Errorf("%w: on %s tasks of others run as slot users, who see none of their files there: have them sent (transfer), and leave file_system_domain alone",
+			errJob, h.m.own.Name)
+	}
 	r := &a.record
 	r.Notice, r.Cwd, r.Stdout, r.Stderr, r.Join = time.Duration(p.GetNoticeNs()), p.GetCwd(), p.GetStdout(), p.GetStderr(), p.GetJoinOutput()
 	r.IO, r.Boxed = h.m.boxPath(h.id), h.m.boxes
@@ -59,6 +63,9 @@ func (h *hand) prepare(a *attempt) error {
 	}
 	return nil
 }
+
+// isSlotUser reports whether the claim's tasks run as a slot user.
+func (h *hand) isSlotUser() bool { return h.file.Rights != nil && h.file.Rights.UID != h.file.UID }
 
 // boxPath is the directory of a claim's attempts, which their sandboxes are known by.
 func (m *machine) boxPath(id slot.ClaimID) string { return filepath.Join(m.ioDir(), id.String()) }

@@ -31,6 +31,9 @@ func (a *attempt) continues() bool { return a.program.GetRestore() != nil }
 // errRestore marks what is wrong with a checkpoint: the attempt ends with cause RESTORE, and the submit side looks for another one.
 var errRestore = errors.New("checkpoint")
 
+// errElsewhere marks what another machine can do: the image is good, and is kept.
+var errElsewhere = errors.New("the checkpoint is of no use here")
+
 // unpack verifies the image that the attempt goes on from, and puts its files where they belong. Nothing in it is looked at before it is known
 // to be whole and what the submit side has kept.
 func (h *hand) unpack(a *attempt) error {
@@ -58,6 +61,9 @@ func (h *hand) readImage(a *attempt, dir string) (image.Header, error) {
 	key := i.GetKey()
 	if len(key) == 0 { // the schedd is of a release in which all attempts had the same
 		key = a.program.GetCheckpoint().GetKey()
+	}
+	if i.GetSlotUser() != h.isSlotUser() {
+		return image.Header{}, fmt.Errorf("%w: it was taken of processes with another user's number than tasks have here (accounts in the node file of %s)", errElsewhere, h.m.own.Name)
 	}
 	at := h.imageKey(a, i)
 	defer h.m.images.Remove(at)

@@ -45,6 +45,7 @@ type machine struct {
 	boot        string
 	starterPath string
 	agents      *agents
+	accounts    *accounts
 	reaches     reaches
 	boxes       bool   // tasks are shut in boxes
 	program     string // path of this program, for starters
@@ -98,7 +99,7 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 		return err
 	}
 	m := &machine{
-		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, agents: newAgents(ownProgram), meters: newMeters(),
+		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, agents: newAgents(ownProgram), accounts: newAccounts(node, own), meters: newMeters(),
 		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), signs: make(chan *wire.GuardSigns), lost: make(chan guardLost), report: newReport(), stopped: make(chan struct{}),
 	}
 	if m.groups, err = openGroups(own, m.log); err != nil {

@@ -79,7 +79,7 @@ func (m *machine) read(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromS
 			return
 		}
 		select {
-		case m.inbox <- heard{s, message}:
+		case m.inbox <- heard{s, message, m.claimantRights(s.schedd, message)}:
 		case <-s.ended:
 			return
 		case <-m.stopped:

@@ -6,7 +6,16 @@ package attack
 // Attack is one way in which a daemon misbehaves. Its first word is the part that attacks.
 type Attack string
 
+// The attacks.
+const (
+	ImpossibleUID Attack = "schedd.impossible-uid" // claims are asked for a uid that nobody can have
+	OtherGID      Attack = "schedd.other-gid"      // claims are asked for in a group of the system's
+)
+
 // All lists the attacks, for tests that want each to have a place in the code and a case.
 func All() []Attack {
-	return []Attack{}
+	return []Attack{
+		ImpossibleUID,
+		OtherGID,
+	}
 }

@@ -88,6 +88,7 @@ func (n *Node) fill(at, host string) {
 		set(&d.Rank, "0")
 		d.Limits.fill()
 		d.Scripts.fill()
+		d.Accounts.fill(d.Policy.Preset)
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthority(at)

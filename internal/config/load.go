@@ -245,6 +245,9 @@ func (s *section) readStartds(n *Node) {
 		if b := t.only("scripts"); b != nil {
 			t.readScripts(b, &d.Scripts)
 		}
+		if b := t.only("accounts"); b != nil {
+			t.readAccounts(b, &d.Accounts)
+		}
 		t.done()
 		n.Startds = append(n.Startds, d)
 	}

@@ -83,6 +83,7 @@ type Startd struct {
 	Limits     Limits
 	Policy     Policy
 	Scripts    Scripts
+	Accounts   Accounts
 }
 
 // CheckpointServer is the checkpoint server that runs on a node.

@@ -105,6 +105,7 @@ func (w writer) startd(d Startd) {
 	b.gpus(d.GPUs)
 	b.limits(d.Limits)
 	b.scripts(d.Scripts)
+	b.accounts(d.Accounts)
 }
 
 func (w writer) block(name string, labels ...string) writer {

@@ -26,7 +26,10 @@ func (h *hosts) usersAreThemselves() {
 			h.Errorf("uid %d: exit %d\n%s", refused.uid, code, stderr)
 		}
 	}
-	for _, taken := range []user{{65534, 65534}, {12345, 54321}} {
+	if _, stderr, code := h.as(user{65534, 65534}, "run", "--", "id"); code != 77 || !strings.Contains(stderr, "that is nobody, as whom the kernel") {
+		h.Errorf("nobody: exit %d\n%s", code, stderr)
+	}
+	for _, taken := range []user{{54322, 54322}, {12345, 54321}} {
 		dir := filepath.Join(h.dir, fmt.Sprintf("home-%d", taken.uid))
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, int(taken.uid), int(taken.gid))); err != nil {
 			h.Fatal(err)

@@ -54,6 +54,7 @@ func places() []place {
 
 		{"internal/fault", false},
 		{"internal/boottime", false},
+		{"internal/account", false},
 		{"internal/auth", false},
 		{"internal/wire", false},
 		{"internal/rpc", false},

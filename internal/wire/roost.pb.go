@@ -9072,7 +9072,8 @@ type Image struct {
 	Server        string                  `protobuf:"bytes,10,opt,name=server,proto3" json:"server,omitempty"` // address of the checkpoint server that has it; empty: the submit node
 	Node          string                  `protobuf:"bytes,11,opt,name=node,proto3" json:"node,omitempty"`     // that it was taken on
 	Method        CheckpointPolicy_Method `protobuf:"varint,12,opt,name=method,proto3,enum=roost.wire.CheckpointPolicy_Method" json:"method,omitempty"`
-	Key           []byte                  `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"` // of the attempt that it was taken of, secret; empty: that of the policy
+	Key           []byte                  `protobuf:"bytes,13,opt,name=key,proto3" json:"key,omitempty"`                            // of the attempt that it was taken of, secret; empty: that of the policy
+	SlotUser      bool                    `protobuf:"varint,14,opt,name=slot_user,json=slotUser,proto3" json:"slot_user,omitempty"` // of the processes of a slot user: only a machine that has those can go on from it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9196,6 +9197,13 @@ func (x *Image) GetKey() []byte {
 		return x.Key
 	}
 	return nil
+}
+
+func (x *Image) GetSlotUser() bool {
+	if x != nil {
+		return x.SlotUser
+	}
+	return false
 }
 
 type FetchImageRequest struct {
@@ -14953,7 +14961,7 @@ const file_roost_proto_rawDesc = "" +
 	"capability\"+\n" +
 	"\x06Method\x12\x10\n" +
 	"\fMETHOD_IMAGE\x10\x00\x12\x0f\n" +
-	"\vMETHOD_SELF\x10\x01\"\xdb\x02\n" +
+	"\vMETHOD_SELF\x10\x01\"\xf8\x02\n" +
 	"\x05Image\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12\x12\n" +
@@ -14969,7 +14977,8 @@ const file_roost_proto_rawDesc = "" +
 	" \x01(\tR\x06server\x12\x12\n" +
 	"\x04node\x18\v \x01(\tR\x04node\x12;\n" +
 	"\x06method\x18\f \x01(\x0e2#.roost.wire.CheckpointPolicy.MethodR\x06method\x12\x10\n" +
-	"\x03key\x18\r \x01(\fR\x03key\"\x99\x01\n" +
+	"\x03key\x18\r \x01(\fR\x03key\x12\x1b\n" +
+	"\tslot_user\x18\x0e \x01(\bR\bslotUser\"\x99\x01\n" +
 	"\x11FetchImageRequest\x12\x16\n" +
 	"\x06schedd\x18\x01 \x01(\tR\x06schedd\x120\n" +
 	"\aattempt\x18\x02 \x01(\v2\x16.roost.wire.AttemptRefR\aattempt\x12\x1a\n" +

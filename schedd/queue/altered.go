@@ -236,6 +236,9 @@ func (q *Queue) pin(j *job, i int, before *past) {
 	}
 	r := j.book.written(i)
 	p.restores = r != nil && r.saves != nil && r.saves.from != 0 && p.saving != nil && !p.saving.Self
+	if m := r.newest(); p.restores && m != nil {
+		p.slot = m.Slot
+	}
 	request := q.join(j.sub, j.id(q.host), &p)
 	n := slices.IndexFunc(j.classes, func(c *class) bool { return c.past == before && c.request == request })
 	if n < 0 {

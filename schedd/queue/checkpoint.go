@@ -205,6 +205,14 @@ func (q *Queue) reclass(j *job, i int) {
 	default:
 		restores = r.newest() != nil
 	}
+	slot := false
+	if restores {
+		m := r.newest()
+		if r.live && r.saves.image(r.saves.from) != nil {
+			m = r.saves.image(r.saves.from)
+		}
+		slot = m != nil && m.Slot
+	}
 	c := j.class(i)
 	if c.past != nil {
 		if r != nil && r.live {
@@ -213,22 +221,25 @@ func (q *Queue) reclass(j *job, i int) {
 		q.assignClass(j, i, j.proper(i)) // it runs no more, and is what its job is now
 		c = j.class(i)
 	}
-	if c.plan.restores != restores {
-		q.assignClass(j, i, q.twin(j, c))
+	if c.plan.restores != restores || c.plan.slot != slot {
+		q.assignClass(j, i, q.twin(j, c, restores, slot))
 	}
 }
 
-// twin finds or makes the class that is as another, but for wanting to restore.
-func (q *Queue) twin(j *job, c *class) uint16 {
+// twin finds or makes the class that is as another, but for what it wants to restore.
+func (q *Queue) twin(j *job, c *class, restores, slot bool) uint16 {
+	first := c
+	if c.twin != nil {
+		first = c.twin
+	}
 	for n, other := range j.classes {
-		if other == c.twin {
+		if (other == first || other.twin == first) && other.plan.restores == restores && other.plan.slot == slot {
 			return uint16(n)
 		}
 	}
 	p := *c.plan
-	p.restores = !p.restores
+	p.restores, p.slot = restores, slot
 	q.addClass(j, &p)
-	made := j.classes[len(j.classes)-1]
-	made.twin, c.twin = c, made
+	j.classes[len(j.classes)-1].twin = first
 	return uint16(len(j.classes) - 1)
 }

@@ -82,7 +82,7 @@ func (d *saver) do(s story.Step) error {
 		a := d.desk.start()
 		return d.one(d.q.Start(d.now, a))
 	case "keep":
-		e, err := d.q.Keep(d.now, d.present(), Image{Sequence: uint64(n("sequence")), Time: d.now.UnixNano(), Size: 100, Work: Work{Wall: minutes("wall")}, Node: "n"})
+		e, err := d.q.Keep(d.now, d.present(), Image{Sequence: uint64(n("sequence")), Time: d.now.UnixNano(), Size: 100, Work: Work{Wall: minutes("wall")}, Node: "n", Slot: args["slot"] != ""})
 		if err != nil {
 			return err
 		}
@@ -136,7 +136,11 @@ func (d *saver) state() string {
 	for _, id := range d.q.Requests() {
 		r, _ := d.q.Request(id)
 		if r.Ready > 0 && strings.Contains(r.Ad, roost.AttrHasCheckpoint) {
-			b.WriteString("wants a machine that can restore\n")
+			b.WriteString("wants a machine that can restore")
+			if strings.Contains(r.Ad, roost.AttrSlotUsers+" isnt false") {
+				b.WriteString(", with slot users")
+			}
+			b.WriteByte('\n')
 		}
 	}
 	if a := d.present2(); a.Attempt > 0 && d.q.Live(a) {

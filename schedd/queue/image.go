@@ -22,6 +22,7 @@ type Image struct {
 	Node     string // that it was taken on
 	Self     bool   // the program's own files, not an image of its processes
 	Frozen   int64  // nanoseconds for which the task stood still
+	Slot     bool   // of a slot user's processes
 }
 
 // Work is time that was spent, in nanoseconds.
@@ -141,7 +142,8 @@ func (m *Image) append(b []byte) []byte {
 	b = text(b, 10, m.Server)
 	b = text(b, 11, m.Node)
 	b = truth(b, 12, m.Self)
-	return number(b, 13, uint64(m.Frozen))
+	b = number(b, 13, uint64(m.Frozen))
+	return truth(b, 14, m.Slot)
 }
 
 func (w Work) append(b []byte, first protowire.Number) []byte {
@@ -184,6 +186,8 @@ func (m *Image) decode(b []byte) error {
 			m.Self = f.value != 0
 		case 13:
 			m.Frozen = int64(f.value)
+		case 14:
+			m.Slot = f.value != 0
 		default:
 			m.Work.decode(f, 7)
 		}

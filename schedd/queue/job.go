@@ -54,7 +54,7 @@ type class struct {
 	ready   bitmap
 	count   int    // bits set
 	open    int    // tasks that are not final
-	twin    *class // the same, but for wanting to restore an image or not; made when it is needed
+	twin    *class // of one that was made later: the first that is the same but for the image that it wants to restore
 	place   int    // in the request's heap, -1 when not in it
 	past    *past  // the job as it was when these tasks began, which still run; nil: as it is
 }

@@ -3,6 +3,7 @@ package queue
 import (
 	"container/heap"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -73,8 +74,8 @@ func (h *classHeap) Pop() any {
 // requestKey tells classes of tasks apart.
 func requestKey(s *Submission, job roost.JobID, p *plan) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.class,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores,
+	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.class,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores, p.slot,
 		p.wishes.key(job)) + p.course(job) + p.requireToo
 }
 
@@ -154,6 +155,11 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	}
 	if p.restores {
 		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
+		if p.slot {
+			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
+		} else { // at home its user is itself
+			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " + strconv.Quote(job.Host) + ")"
+		}
 	}
 	set := func(name, src string) {
 		if err := ad.SetExpr(name, src); err != nil {

@@ -52,6 +52,7 @@ type plan struct {
 	queue       string
 	saving      *saving // nil: no checkpoints
 	restores    bool    // wants a machine that can restore an image
+	slot        bool    // of a slot user's processes
 	bounds      Bounds
 	mail        *mail // nil: nobody is told of anything
 	runs        int   // attempts that are counted before the first; below 0: none are counted

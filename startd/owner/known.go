@@ -15,7 +15,7 @@ var (
 		roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalDisk, roost.AttrTotalGpus,
 		roost.AttrArch, roost.AttrOpSys, roost.AttrState, roost.AttrLoadAvg, roost.AttrFileSystemDomain, roost.AttrBootID, roost.AttrUpdateSequence,
 		roost.AttrNumClaims, roost.AttrNumRunning, roost.AttrCgroupVersion, roost.AttrEnforces, roost.AttrTasksCpu, roost.AttrTasksMemory, roost.AttrStart,
-		roost.AttrGpuMemoryMax, roost.AttrGpuMemoryFree, roost.AttrGpuModels, roost.AttrHasSandbox, roost.AttrCheckpointBy, roost.AttrHasCheckpoint,
+		roost.AttrGpuMemoryMax, roost.AttrGpuMemoryFree, roost.AttrGpuModels, roost.AttrHasSandbox, roost.AttrCheckpointBy, roost.AttrHasCheckpoint, roost.AttrSlotUsers,
 		roost.AttrUnits, roost.AttrClaims, roost.AttrReclaim, roost.AttrReclaimedCpus, roost.AttrReclaimedMemory, roost.AttrPackages, "KernelVersion",
 		roost.AttrActivity, roost.AttrEnteredState, roost.AttrEnteredActivity, roost.AttrStateTimer, roost.AttrActivityTimer, roost.AttrKeyboardIdle,
 		roost.AttrConsoleIdle, roost.AttrCondorLoad, roost.AttrCpuIsBusy, roost.AttrCpuBusyTime, roost.AttrCpuBusyValue, roost.AttrClockMin, roost.AttrClockDay,
