@@ -31,6 +31,9 @@ func (w work) Lease(id dispatch.RequestID) time.Duration {
 // Assign implements dispatch.Work.
 func (w work) Assign(id dispatch.RequestID, node, address string, claim uint64) (roost.AttemptID, bool) {
 	t, ok := w.queue.NextBut(queue.RequestID(id), w.keptFrom(node))
+	if !ok { // whether the request is to be kept from the node as a whole the leader says: until then it has the claim
+		t, ok = w.queue.Next(queue.RequestID(id))
+	}
 	if r, found := w.queue.Request(queue.RequestID(id)); !ok || found && w.stopped(r) {
 		return roost.AttemptID{}, false
 	}
