@@ -121,7 +121,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.pump(ctx, func(m *wire.ToStartd) error { return s.deliver(p.name, m, stream.Send) })
+		now.out.pump(ctx, s.signing(p.name, func(m *wire.ToStartd) error { return s.deliver(p.name, m, stream.Send) }))
 	}()
 	err = s.readSession(ctx, p.name, now, stream)
 	cancel()

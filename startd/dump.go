@@ -20,14 +20,15 @@ import (
 
 // dumpJob is all that the taking of one checkpoint needs.
 type dumpJob struct {
-	breathe func() // lets a task that stands still go on for a moment; returns when that is over
-	spec    criu.DumpSpec
-	header  image.Header
-	key     []byte
-	at      store.Key
-	taken   *wire.CheckpointTaken
-	own     *ownFiles // of a program that saves itself; nil: its processes are dumped
-	done    func()    // called when the attempt need not stand still any more
+	breathe    func() // lets a task that stands still go on for a moment; returns when that is over
+	spec       criu.DumpSpec
+	header     image.Header
+	key        []byte
+	capability []byte // shown to the checkpoint server
+	at         store.Key
+	taken      *wire.CheckpointTaken
+	own        *ownFiles // of a program that saves itself; nil: its processes are dumped
+	done       func()    // called when the attempt need not stand still any more
 }
 
 // dumpJob says how a checkpoint of the attempt is to be taken.
@@ -58,8 +59,8 @@ func (h *hand) imageJob(a *attempt, why string) dumpJob {
 	r := &a.record
 	sequence := max(r.Next, a.saving.policy.GetNext(), 1)
 	return dumpJob{
-		key: a.saving.policy.GetKey(),
-		at:  store.Key{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.Attempt(r.Attempt), Sequence: sequence},
+		key: a.saving.policy.GetKey(), capability: a.saving.policy.GetCapability(),
+		at: store.Key{Schedd: h.file.Schedd, Job: r.Job, Index: int(r.Index), Attempt: roost.Attempt(r.Attempt), Sequence: sequence},
 		header: image.Header{
 			Job: a.id.Task.Job.String(), Index: r.Index, Attempt: r.Attempt, Sequence: sequence, UID: h.cred.UID, GID: h.cred.GID, Node: h.m.own.Name,
 			Notes: map[string]string{},

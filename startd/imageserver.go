@@ -54,7 +54,7 @@ func (m *machine) putImage(ctx context.Context, address string, j *dumpJob) erro
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	first := &wire.FileChunk{Schedd: j.at.Schedd, Attempt: j.taken.GetAttempt(), Entry: &wire.FileEntry{
+	first := &wire.FileChunk{Schedd: j.at.Schedd, Attempt: j.taken.GetAttempt(), Capability: j.capability, Entry: &wire.FileEntry{
 		Name: strconv.FormatUint(j.at.Sequence, 10), Size: j.taken.GetImage().GetSize(), Mode: 0o600,
 	}}
 	if err = put.Send(first); err == nil {
@@ -103,7 +103,9 @@ func (m *machine) getImage(ctx context.Context, schedd string, a *attempt, i *wi
 	of.Attempt = i.GetAttempt()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	from, err := wire.NewCheckpointServerClient(conn).Get(ctx, &wire.FetchImageRequest{Schedd: schedd, Attempt: of, Sequence: i.GetSequence()})
+	from, err := wire.NewCheckpointServerClient(conn).Get(ctx, &wire.FetchImageRequest{
+		Schedd: schedd, Attempt: of, Sequence: i.GetSequence(), Capability: a.program.GetCheckpoint().GetCapability(),
+	})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}

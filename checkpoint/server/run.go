@@ -54,7 +54,7 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		return fmt.Errorf("checkpoint server: %w", err)
 	}
 	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
-	return serve(ctx, New(images), rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true)), listeners, log)
+	return serve(ctx, New(images, id), rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true)), listeners, log)
 }
 
 // serve serves on those listeners, which it closes, until ctx ends or one of them breaks.

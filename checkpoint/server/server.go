@@ -1,6 +1,6 @@
 // Package server is a checkpoint server: it keeps the images of many submit nodes, so that they need neither their disks nor their networks for it.
-// Execute nodes put images there and get them; a submit node removes its own, and nobody else's. What an image is worth is decided where it is
-// used: it is authenticated with a key that the server never sees.
+// Execute nodes put and get the images for which a submit node has signed them a right; a submit node removes its own, and nobody else's. What an image is
+// worth is decided where it is used: it is encrypted and authenticated with a key that the server never sees.
 package server
 
 import (
@@ -15,23 +15,25 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/store"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
 // Service answers the calls of one server. Who may make which of them, package auth says.
 type Service struct {
 	wire.UnimplementedCheckpointServerServer
-	images *store.Store
-	slots  chan struct{}
-	moving sync.WaitGroup
+	images   *store.Store
+	identity *rpc.Identity
+	slots    chan struct{}
+	moving   sync.WaitGroup
 }
 
 // maxTransfers bounds how many images are on their way at once; others wait.
 const maxTransfers = 16
 
-// New serves what lies in a store.
-func New(images *store.Store) *Service {
-	return &Service{images: images, slots: make(chan struct{}, maxTransfers)}
+// New serves what lies in a store. By the identity it knows whose word a right is; without one, only root of this machine comes.
+func New(images *store.Store, id *rpc.Identity) *Service {
+	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers)}
 }
 
 // stalled is how long a transfer may stand still before it is given up: others wait for its slot.
@@ -60,14 +62,13 @@ func (s *Service) transfer(ctx context.Context, move func(moved func()) error) e
 	}
 }
 
-// mayCarry lets a submit node put and get no images but its own. Execute nodes carry those of the submit nodes whose tasks they run, and can read none
-// that they were not given the key of.
-func mayCarry(ctx context.Context, k store.Key) error {
+// rights are those of who calls.
+func (s *Service) rights(ctx context.Context, capability []byte) (store.Rights, error) {
 	p, ok := auth.FromContext(ctx)
-	if !ok || !p.Plays(auth.Startd) && p.Name != k.Schedd {
-		return fmt.Errorf("%v: %w: it is another's", k, roost.PermissionDenied)
+	if !ok {
+		return store.Rights{}, fmt.Errorf("image: %w: nobody knows who asks", roost.Unauthenticated)
 	}
-	return nil
+	return store.RightsOf(s.identity, p, capability)
 }
 
 // Put takes one image. When it answers, the image is whole and on the disk.
@@ -84,7 +85,11 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	if err != nil {
 		return err
 	}
-	if err := mayCarry(stream.Context(), k); err != nil {
+	rights, err := s.rights(stream.Context(), first.GetCapability())
+	if err == nil {
+		err = rights.MayPut(k)
+	}
+	if err != nil {
 		return err
 	}
 	size := first.GetEntry().GetSize()
@@ -107,7 +112,11 @@ func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingSe
 	if err != nil {
 		return err
 	}
-	if err := mayCarry(stream.Context(), k); err != nil {
+	rights, err := s.rights(stream.Context(), req.GetCapability())
+	if err == nil {
+		err = rights.MayGet(k)
+	}
+	if err != nil {
 		return err
 	}
 	return s.transfer(stream.Context(), func(moved func()) error {

@@ -141,7 +141,7 @@ func libraries() map[string][]string {
 		"golang.org/x/sync":                        {"internal/rpc", "internal/advertise", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
 		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/login", "internal/authority", "internal/authority/member"},
 		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/advertise", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/member", "internal/cli", "internal/e2e", "bench"},
-		"google.golang.org/protobuf":               {"checkpoint/criu", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
+		"google.golang.org/protobuf":               {"checkpoint/criu", "checkpoint/store", "internal/wire", "internal/rpc", "internal/advertise", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
 		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
 		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
 		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},

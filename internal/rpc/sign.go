@@ -1,0 +1,53 @@
+package rpc
+
+import (
+	"crypto/ed25519"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// Sign signs a text with the node's key, for others to show: use says what for, so that a signature is good for nothing else. The certificates are the node's
+// own, DER, and those between it and the authority.
+func (id *Identity) Sign(use string, text []byte) (signature []byte, certificates [][]byte, err error) {
+	own := id.TLS().Certificates
+	if len(own) == 0 {
+		return nil, nil, fmt.Errorf("sign: %w: this node has no certificate", roost.Unauthenticated)
+	}
+	key, ok := own[0].PrivateKey.(ed25519.PrivateKey)
+	if !ok {
+		return nil, nil, fmt.Errorf("sign: %w: this node's key is a %T", roost.BadConfig, own[0].PrivateKey)
+	}
+	return ed25519.Sign(key, signed(use, text)), own[0].Certificate, nil
+}
+
+// Signer is the node that signed a text, if its certificate holds now as one would with which it came itself.
+func (id *Identity) Signer(use string, text, signature []byte, certificates [][]byte) (auth.Peer, error) {
+	if len(certificates) == 0 {
+		return auth.Peer{}, fmt.Errorf("signature: %w: no certificate", roost.Unauthenticated)
+	}
+	leaf, err := x509.ParseCertificate(certificates[0])
+	if err != nil {
+		return auth.Peer{}, fmt.Errorf("signature: %w: %w", roost.Unauthenticated, err)
+	}
+	if err := id.TLS().VerifyConnection(tls.ConnectionState{PeerCertificates: []*x509.Certificate{leaf}}); err != nil {
+		return auth.Peer{}, fmt.Errorf("signature: %w", err)
+	}
+	key, ok := leaf.PublicKey.(ed25519.PublicKey)
+	if !ok || !ed25519.Verify(key, signed(use, text), signature) {
+		return auth.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName, roost.Unauthenticated)
+	}
+	p := auth.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
+	for _, unit := range leaf.Subject.OrganizationalUnit {
+		p.Certified = append(p.Certified, auth.Role(unit))
+	}
+	return p, nil
+}
+
+// signed is what a signature covers.
+func signed(use string, text []byte) []byte {
+	return append([]byte(use+"\x00"), text...)
+}
