@@ -38,7 +38,7 @@ func foreign() (all []stranger) {
 		"rpp_highwater", "rpp_max_pkt_check", "max_job_sequence_id", "attr_update_period", "sync_mom_hookfiles_timeout", "default_node", "node_pack")
 	add(node, Server, "keep_completed", "job_stat_rate", "poll_jobs", "node_check_rate", "tcp_timeout", "mom_job_sync", "auto_node_np", "next_job_number", "submit_hosts", "allow_node_submit")
 	add("jobs that have ended stay in the history as long as node files say (roost-node(5))", Queue, "keep_completed")
-	add("roost reservation and pbs_rsub do that, for those who have the capability", Server, "resv_enable", "reserve_retry_time", "reserve_retry_init", "resv_post_processing_time", "acl_resv_host_enable",
+	add("roost reservation does that, for those who have the capability", Server, "resv_enable", "reserve_retry_time", "reserve_retry_init", "resv_post_processing_time", "acl_resv_host_enable",
 		"acl_resv_hosts", "acl_resv_group_enable", "acl_resv_groups", "acl_resv_user_enable", "acl_resv_users")
 	add("who a user is the kernel of the submit node says", Server, "flatuid", "acl_roots", "acl_host_moms_enable", "acl_krb_realm_enable", "acl_krb_realms", "acl_krb_submit_realms",
 		"cred_renew_enable", "cred_renew_tool", "cred_renew_period", "cred_renew_cache_period")
