@@ -22,7 +22,7 @@ func (s *starter) rest(quiet bool) bool {
 }
 
 // smallPages keeps the kernel from putting huge pages where this process has a few small ones. Where everybody is given huge pages, as on Debian, a thread of the
-// kernel's does that from ten seconds on to whatever has room for one: to the runtime's own tables, too, which GODEBUG=disablethp=1 leaves out. Each is two
+// kernel's may do that from ten seconds on to whatever has room for one, also to the runtime's own tables, which GODEBUG=disablethp=1 leaves out. Each is two
 // megabytes for some kilobytes. PR_SET_THP_DISABLE would be simpler, but the tasks would inherit it.
 func smallPages() {
 	maps := readAll("/proc/self/maps")
