@@ -24,9 +24,9 @@ func Asked(patterns []string) func(*wire.FileEntry) bool {
 	return func(e *wire.FileEntry) bool { return a.have(e.GetName()) }
 }
 
-// AtTop reports of an entry whether it comes without having been named: it is a file at the top, and not hidden.
+// AtTop reports of an entry whether it may come without having been named: it is a file at the top.
 func AtTop(e *wire.FileEntry) bool {
-	return !e.GetDir() && !strings.Contains(e.GetName(), "/") && !Hidden(e.GetName())
+	return !e.GetDir() && !strings.Contains(e.GetName(), "/")
 }
 
 // Hidden reports whether a name begins with a dot. What it names travels only when that was asked for: it is the setting of some program.
