@@ -50,6 +50,7 @@ func (h *hand) conclude(a *attempt) {
 	if a.record.Stderr == "" && !a.record.Join {
 		e.Stderr, e.StderrSize = captured(starter.CapturedPath(a.record.IO, true))
 	}
+	h.boundOutput(a, e)
 	if a.record.Scratch != "" && status.GetCause() != wire.Cause_CAUSE_MACHINE {
 		h.listOutputs(a, e)
 	}
@@ -59,6 +60,26 @@ func (h *hand) conclude(a *attempt) {
 	}
 	close(a.over)
 	h.m.post(ended{h.id, a.id, e})
+}
+
+// boundOutput cuts what was captured where it is more than a task may have, so that no more than that comes to a submit node.
+func (h *hand) boundOutput(a *attempt, e *wire.Exited) {
+	limit := int64(h.m.disks.output)
+	for _, s := range []struct {
+		size   *int64
+		stderr bool
+	}{{&e.StdoutSize, false}, {&e.StderrSize, true}} {
+		if *s.size <= limit {
+			continue
+		}
+		if err := os.Truncate(starter.CapturedPath(a.record.IO, s.stderr), limit); err != nil {
+			h.m.log.Warn("captured output cannot be cut", "attempt", a.label(), "err", err)
+		}
+		if e.Status.Cause == wire.Cause_CAUSE_EXITED {
+			e.Status.Cause, e.Status.Reason = wire.Cause_CAUSE_DISK, tooMuchOutput(roost.Bytes(*s.size), roost.Bytes(limit))
+		}
+		*s.size = limit
+	}
 }
 
 // captured reads a stream that is small enough to come along.

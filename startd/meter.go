@@ -36,7 +36,7 @@ type meter struct {
 	scratch string      // where it runs; empty: not in a directory of its own
 	temp    string      // its private /tmp, with the scratch directory in it; empty: it has none
 	io      string      // what it wrote to captured streams
-	disk    roost.Bytes // it may use so much; 0: it did not ask for any
+	disk    roost.Bytes // that it asked for; 0: none
 
 	leader       int // session of its first process, once it is known; only who samples uses it
 	mu           sync.Mutex
@@ -48,8 +48,9 @@ type meter struct {
 	dumpable     string    // "yes", or why not; empty: not known
 	toldDumpable string
 	saves        slot.Saved
-	full         bool // it was told to go because of its disk
-	over         bool // or because of one of its bounds
+	full         bool      // it was told to go because of its disk
+	measureAt    time.Time // when its directories are measured next; only who measures uses it
+	over         bool      // or because of one of its bounds
 }
 
 // sample measures, and keeps what it found.

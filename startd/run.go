@@ -58,6 +58,7 @@ type machine struct {
 	groups      *groups
 	gpus        *cards
 	meters      *meters
+	disks       diskLimits
 	grantKey    []byte // of this start: grants made for an earlier one are void
 	ads         *advertise.Client
 	identity    *rpc.Identity
@@ -163,6 +164,7 @@ func (m *machine) open() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
+	m.disks = diskLimitsOf(m.own.Limits, m.own.Dir, total.Disk)
 	ad, err := machineAd(m.node, m.own, m.boot, config.Reach(m.own.Listen))
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (h *hand) measureFrom(a *attempt, from origin) {
 	m := &meter{
 		id: a.id, schedd: h.file.Schedd, claim: h.id, group: h.group, origin: from, gpu: h.m.gpuUsage,
 		box: h.box, cred: h.cred, scratch: a.record.Scratch, temp: a.record.Base, io: a.record.IO, disk: h.file.Resources.Disk,
-		bounds: a.record.Bounds,
+		bounds: a.record.Bounds, measureAt: time.Now().Add(diskEvery),
 	}
 	if h.starter != nil {
 		m.starter = h.starter.PID()

@@ -40,6 +40,18 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryFilesArePeak: memory that a task holds in files of shared memory is in its peak, though no process holds it.
+func TestMemoryFilesArePeak(t *testing.T) {
+	p := newPlace(t)
+	hostOf(t, p)
+	s := p.connect("host1", 1)
+	claim := s.ask(func(r *wire.ClaimRequest) { r.Resources.Memory = 64 << 20; r.Ad = "[]" }).GetClaim()
+	st := s.run(claim, s.shell("head -c 200M /dev/zero >/dev/shm/x; exit 3")).GetStatus()
+	if st.GetCause() != wire.Cause_CAUSE_MEMORY || st.GetUsage().GetPeakMemory() < 60<<20 {
+		t.Errorf("got %v", st)
+	}
+}
+
 func TestUsageOfAnAttempt(t *testing.T) {
 	p := newPlace(t)
 	s := p.connect("host1", 1)
@@ -143,9 +155,9 @@ func TestDiskQuotaOfCapturedOutput(t *testing.T) {
 func TestSentences(t *testing.T) {
 	tests := []struct{ got, want string }{
 		{outOfMemory(cgroup.OOM{Kills: 1, Limit: 64 * roost.MiB, Process: "python3", PID: 42}, 63*roost.MiB),
-			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB without page cache; the kernel killed its process python3 (42)"},
+			"it needed more memory than it asked for: the limit is 64MiB, the peak was 63MiB; the kernel killed its process python3 (42)"},
 		{outOfMemory(cgroup.OOM{Kills: 1}, 0), "it needed more memory than it asked for; the kernel killed a process of it (signal 9)"},
-		{tooLarge(3*roost.GiB, roost.GiB, []files.Entry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
+		{tooLarge(3*roost.GiB, roost.GiB, true, []files.Entry{{Name: "a", Size: 2 << 30}, {Name: "b", Size: 1 << 30}}, false),
 			"it used more disk than it asked for: the limit is 1GiB, and its directories hold at least 3GiB; most of it in a (2GiB), b (1GiB)"},
 	}
 	for _, c := range tests {

@@ -24,7 +24,9 @@ func (m *meter) verdict(status *wire.ExitStatus) {
 	if err != nil || o.Kills <= m.origin.Group.Kills {
 		return
 	}
-	m.last.PeakMemory = max(m.last.PeakMemory, int64(o.Held))
+	// The kernel killed because the group was full of what it could not drop. Of memory files that a process has only written to, nothing is in what it
+	// held itself, and what fills up between two samples was never seen.
+	m.last.PeakMemory = max(m.last.PeakMemory, int64(o.Held), int64(o.Peak))
 	if o.Limit > 0 {
 		m.last.PeakMemory = min(m.last.PeakMemory, int64(o.Limit))
 	}
@@ -38,7 +40,7 @@ func (m *meter) verdict(status *wire.ExitStatus) {
 func outOfMemory(o cgroup.OOM, peak roost.Bytes) string {
 	text := "it needed more memory than it asked for"
 	if o.Limit > 0 {
-		text += fmt.Sprintf(": the limit is %v, the peak was %v without page cache", o.Limit, peak)
+		text += fmt.Sprintf(": the limit is %v, the peak was %v", o.Limit, peak)
 	}
 	if o.Process != "" {
 		return text + fmt.Sprintf("; the kernel killed its process %s (%d)", o.Process, o.PID)

@@ -19,11 +19,12 @@ type OOM struct {
 	Process string      // the name of the one that it killed last; empty: not known
 	PID     int         // of that
 	Held    roost.Bytes // anonymous and shared memory of that process when it was killed
+	Peak    roost.Bytes // the most that the group has held, in memory files and caches too; 0: not known
 }
 
 // OOM reads how often the kernel had to kill, and which process it killed last, where its log can be read.
 func (g *Group) OOM() (OOM, error) {
-	o := OOM{Kills: g.settledKills(), Limit: g.limit()}
+	o := OOM{Kills: g.settledKills(), Limit: g.limit(), Peak: g.peak()}
 	if o.Kills > 0 {
 		readLog(g.path, &o)
 	}
@@ -50,6 +51,17 @@ func (g *Group) kills() int {
 		n, _ = number(filepath.Join(g.in("memory"), "memory.oom_control"), "oom_kill")
 	}
 	return int(n)
+}
+
+// peak is the most memory that the group has held, of all kinds. Kernels before 5.19 do not say it of groups of version 2.
+func (g *Group) peak() roost.Bytes {
+	switch {
+	case g.unified != "":
+		return roost.Bytes(single(filepath.Join(g.unified, "memory.peak")))
+	case g.host.v1["memory"]:
+		return roost.Bytes(single(filepath.Join(g.in("memory"), "memory.max_usage_in_bytes")))
+	}
+	return 0
 }
 
 // limit is the limit of memory without what is added for the starter.

@@ -17,6 +17,10 @@ type Limits struct {
 	CPU       bool        // a task never gets more CPU time than it asked for, even when the machine is idle
 	Processes int         // the most processes and threads of a task
 
+	TaskDisk   roost.Bytes // that a task may use which asks for none; 0: a tenth of what the startd hands out
+	TaskFiles  int         // files and directories of a task; 0: a million, and no more than a tenth of what the file system can have
+	TaskOutput roost.Bytes // of one task's captured output; 0: 1 GiB, and no more than a tenth of the disk that the startd hands out
+
 	Reclaim      roost.Reclaim // how boldly what tasks asked for and do not use is lent to batch and free work
 	ReclaimAfter time.Duration // from a task's start on, nothing of it is lent for so long; 0: the usual time
 }
@@ -53,6 +57,9 @@ func (s *section) readLimits(b *hclsyntax.Block, to *Limits) {
 	l.enforcement("sandbox", &to.Sandbox)
 	l.truth("cpu_limit", &to.CPU)
 	l.count("max_processes", &to.Processes)
+	l.size("task_disk", `"20GiB"`, &to.TaskDisk)
+	l.count("task_files", &to.TaskFiles)
+	l.size("task_output", `"1GiB"`, &to.TaskOutput)
 	l.set("reclaim", `"medium"`, func(text string) (err error) {
 		to.Reclaim, err = roost.ParseReclaim(text)
 		return err
@@ -82,6 +89,11 @@ func (w writer) limits(l Limits) {
 	if l.Processes != 0 {
 		b.to.SetAttributeValue("max_processes", cty.NumberIntVal(int64(l.Processes)))
 	}
+	b.size("task_disk", l.TaskDisk)
+	if l.TaskFiles != 0 {
+		b.to.SetAttributeValue("task_files", cty.NumberIntVal(int64(l.TaskFiles)))
+	}
+	b.size("task_output", l.TaskOutput)
 	if l.Reclaim != roost.ReclaimOff {
 		b.text("reclaim", l.Reclaim.String())
 	}

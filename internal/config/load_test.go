@@ -138,7 +138,7 @@ func everything() *Node {
 			Start:     "TARGET.Walltime < 3600", Rank: "TARGET.JobPrio",
 			Attributes: map[string]string{"HasMatlab": "true", "Site": "\"east\""}, AllowRoot: true, CRIU: "/opt/criu",
 			GPUs:   GPUs{Library: "/opt/nvidia/libnvidia-ml.so.1", Use: []string{"0", "GPU-1f"}, Exclusive: true},
-			Limits: Limits{Enforce: EnforceMust, Sandbox: EnforceNever, CPU: true, Processes: 100, Reclaim: roost.ReclaimMedium, ReclaimAfter: time.Minute},
+			Limits: Limits{Enforce: EnforceMust, Sandbox: EnforceNever, CPU: true, Processes: 100, TaskDisk: 20 * roost.GiB, TaskFiles: 5000, TaskOutput: roost.MiB, Reclaim: roost.ReclaimMedium, ReclaimAfter: time.Minute},
 			Layout: gpu.Layout{Shape: gpu.Pinned, CoresPerGPU: 4, CPUUnits: gpu.PerNode},
 			Queue:  Queue{Length: 4, MaxWait: 10 * time.Minute, RunLimit: 8},
 			Policy: Policy{Preset: "desktop", Suspend: "KeyboardIdle < 30", Continue: "KeyboardIdle > 400", Preempt: "ActivityTimer > 600", Kill: "ActivityTimer > 60",

@@ -8,22 +8,33 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 )
 
-// Measure says how much disk what is below a directory takes, and which things at its top take most of it: at most three, the largest first, as
-// entries with a size. Blocks count, not lengths, and a file with several names once. The work is bounded: whole is false when there are more
-// files than are looked at, and then there is more than used.
-func (a *Agent) Measure(ctx context.Context, base string) (used int64, largest []Entry, whole bool, err error) {
-	r, _, err := a.link.call(ctx, request{Op: opMeasure, Base: base}, nil)
-	return r.Size, r.Entries, !r.More, err
+// Measured is what lies below a directory.
+type Measured struct {
+	Used    int64   // bytes of disk: blocks count, not lengths, and each file and directory for one block at least
+	Files   int     // files, directories and whatever else has a name; of several names of one file, each
+	Largest []Entry // what takes most of it at the top, at most three, the largest first, with their sizes
+	Whole   bool    // all was looked at; else there is more
 }
 
-// Bounds of a measurement. An agent does one thing at a time, and others wait.
+// Measure says how much disk what is below a directory takes. A file with several names counts once. The work is bounded, in time and by the most files
+// that are looked at.
+func (a *Agent) Measure(ctx context.Context, base string, most int) (Measured, error) {
+	r, _, err := a.link.call(ctx, request{Op: opMeasure, Base: base, Bound: ListBound{Entries: most}}, nil)
+	return Measured{Used: r.Size, Files: r.Files, Largest: r.Entries, Whole: !r.More}, err
+}
+
+// Bounds of a measurement.
 const (
-	maxMeasured = 50_000 // files and directories
-	maxLargest  = 3
-	blockSize   = 512 // of st_blocks (stat(2))
+	maxLargest   = 3
+	blockSize    = 512             // of st_blocks (stat(2))
+	leastOfFile  = 4096            // bytes that a file counts for: its inode and its name take room, whatever is in it
+	measureTime  = 8 * time.Second // then it ends with what it has
+	measureEvery = 256             // files between two looks at the clock
 )
 
 // errEnough ends a walk.
@@ -31,7 +42,7 @@ var errEnough = errors.New("enough")
 
 // measure adds up what is below base, following no link. What vanishes meanwhile counts nothing; a directory that its owner has closed to himself
 // is opened while it is looked at, as it would be the place to hide things in.
-func measure(base string) (r reply, err error) {
+func measure(base string, most int, stop *atomic.Bool) (r reply, err error) {
 	if info, err := os.Lstat(base); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 && os.Geteuid() != 0 {
 		os.Chmod(base, info.Mode()|0o700)
 		defer os.Chmod(base, info.Mode())
@@ -41,12 +52,12 @@ func measure(base string) (r reply, err error) {
 		return reply{}, unreadable(base, err)
 	}
 	defer root.Close()
-	m := measurer{tops: map[string]int64{}, seen: map[[2]uint64]bool{}}
+	m := measurer{tops: map[string]int64{}, seen: map[[2]uint64]bool{}, most: most, stop: stop, until: time.Now().Add(measureTime)}
 	err = m.directory(root, "", 0)
 	if err != nil && !errors.Is(err, errEnough) {
 		return reply{}, unreadable(base, err)
 	}
-	r.Size, r.More = m.size, err != nil
+	r.Size, r.Files, r.More = m.size, m.count, err != nil
 	for name, size := range m.tops {
 		if printable(name) {
 			r.Entries = append(r.Entries, Entry{Name: name, Size: size})
@@ -62,6 +73,9 @@ type measurer struct {
 	tops  map[string]int64
 	seen  map[[2]uint64]bool // files with several names
 	count int
+	most  int
+	stop  *atomic.Bool
+	until time.Time
 	size  int64
 }
 
@@ -75,7 +89,7 @@ func (m *measurer) directory(root *os.Root, top string, depth int) error {
 		return err
 	}
 	for _, name := range names {
-		if m.count++; m.count > maxMeasured {
+		if m.count++; m.count > m.most || m.stop.Load() || m.count%measureEvery == 0 && time.Now().After(m.until) {
 			return errEnough
 		}
 		info, err := root.Lstat(name)
@@ -110,6 +124,7 @@ func (m *measurer) add(top string, info fs.FileInfo) {
 		}
 		m.seen[id] = true
 	}
-	m.tops[top] += st.Blocks * blockSize
-	m.size += st.Blocks * blockSize
+	size := max(st.Blocks*blockSize, leastOfFile)
+	m.tops[top] += size
+	m.size += size
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 )
 
@@ -31,7 +32,8 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	used, largest, whole, err := a.Measure(t.Context(), base)
+	got, err := a.Measure(t.Context(), base, 100)
+	used, largest, whole := got.Used, got.Largest, got.Whole
 	if err != nil || !whole {
 		t.Fatalf("%v, whole %v", err, whole)
 	}
@@ -41,7 +43,23 @@ func TestMeasure(t *testing.T) {
 	if len(largest) != 3 || largest[0].Name != "big" || largest[1].Name != "again" && largest[1].Name != "middle" {
 		t.Errorf("largest: got %+v", largest)
 	}
-	if _, _, _, err := a.Measure(t.Context(), base+"/none"); err == nil {
+	if _, err := a.Measure(t.Context(), base+"/none", 100); err == nil {
 		t.Error("a directory that is not there: no error")
+	}
+}
+
+// TestMeasureEmptyFiles: files with nothing in them count, and their number is bounded.
+func TestMeasureEmptyFiles(t *testing.T) {
+	base, a := t.TempDir(), startAgent(t, own())
+	for i := range 300 {
+		if err := os.WriteFile(filepath.Join(base, strconv.Itoa(i)), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := a.Measure(t.Context(), base, 1000); err != nil || !got.Whole || got.Files != 300 || got.Used != 300*4096 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	if got, err := a.Measure(t.Context(), base, 100); err != nil || got.Whole || got.Files != 101 {
+		t.Errorf("with a bound of 100: got %+v, %v", got, err)
 	}
 }

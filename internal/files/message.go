@@ -56,6 +56,7 @@ type reply struct {
 	Entries []Entry    `json:",omitempty"`
 	More    bool       `json:",omitempty"`
 	Size    int64      `json:",omitempty"`
+	Files   int        `json:",omitempty"`
 }
 
 // The daemon does not trust an agent that runs as a user, so every message has a bound.

@@ -110,8 +110,8 @@ func TestNothingHidesInClosedDirectories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if used, _, whole, err := a.Measure(t.Context(), scratch); err != nil || !whole || used < 1<<20 {
-		t.Errorf("measured %d, whole %v, %v, want 1 MiB", used, whole, err)
+	if got, err := a.Measure(t.Context(), scratch, 1000); err != nil || !got.Whole || got.Used < 1<<20 {
+		t.Errorf("measured %+v, %v, want 1 MiB", got, err)
 	}
 	for _, dir := range []string{"", "/closed"} {
 		if info, err := os.Lstat(scratch + dir); err != nil || info.Mode().Perm() != 0o300 {

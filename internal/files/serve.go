@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 
 	"github.com/roost-batch/roost"
 )
@@ -13,6 +15,17 @@ import (
 func ServeAgent(conn io.ReadWriter) error {
 	s := &server{readers: map[uint64]*extentReader{}, writers: map[uint64]*draft{}, stages: map[uint64]*stagedSet{}, pages: map[uint64][]Entry{}}
 	defer s.closeAll()
+	var writing, measuring sync.Mutex
+	var removing atomic.Bool
+	answer := func(q *request, r reply, out []byte, err error) error {
+		r.ID = q.ID
+		if err != nil {
+			r, out = refusal(q.ID, err), nil
+		}
+		writing.Lock()
+		defer writing.Unlock()
+		return writeMessage(conn, r, out)
+	}
 	for {
 		var q request
 		data, err := readMessage(conn, &q)
@@ -26,12 +39,28 @@ func ServeAgent(conn io.ReadWriter) error {
 			s.drop(q.Handle)
 			continue
 		}
-		r, out, err := s.serve(&q, data)
-		r.ID = q.ID
-		if err != nil {
-			r, out = refusal(q.ID, err), nil
+		if q.Op == opMeasure { // it takes long, and others must not wait for it
+			go func() {
+				measuring.Lock()
+				r, err := measure(q.Base, q.Bound.Entries, &removing)
+				measuring.Unlock()
+				answer(&q, r, nil, err) // where it cannot be given, the next answer cannot either
+			}()
+			continue
 		}
-		if err := writeMessage(conn, r, out); err != nil {
+		if q.Op == opRemove { // a measurement opens directories that are closed, and closes them again: it ends first
+			removing.Store(true)
+			measuring.Lock()
+			removing.Store(false)
+			err := remove(q.Base, q.Name)
+			measuring.Unlock()
+			if err := answer(&q, reply{}, nil, err); err != nil {
+				return err
+			}
+			continue
+		}
+		r, out, err := s.serve(&q, data)
+		if err := answer(&q, r, out, err); err != nil {
 			return err
 		}
 	}
@@ -94,10 +123,6 @@ func (s *server) serve(q *request, data []byte) (r reply, out []byte, err error)
 		err = s.stage(q)
 	case opInstall:
 		err = s.install(q.Handle)
-	case opMeasure:
-		r, err = measure(q.Base)
-	case opRemove:
-		err = remove(q.Base, q.Name)
 	default:
 		err = fmt.Errorf("operation %d: %w", q.Op, roost.Invalid)
 	}
