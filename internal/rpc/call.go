@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/proto"
 
@@ -219,18 +221,28 @@ type timed struct {
 func (t *timed) RecvMsg(m any) error {
 	c := t.call
 	if !c.desk.bounds.once[c.method] {
-		return t.ServerStream.RecvMsg(m)
+		return c.tooLong(t.ServerStream.RecvMsg(m))
 	}
 	if err := c.held.take(c.ctx, c.desk.sizes[c.method]); err != nil {
 		return err
 	}
 	c.within(arriveTimeout, "its request did not arrive")
-	err := t.ServerStream.RecvMsg(m)
+	err := c.tooLong(t.ServerStream.RecvMsg(m))
 	c.over()
 	if message, ok := m.(proto.Message); ok && err == nil {
 		c.held.shrink(proto.Size(message))
 	}
 	return err
+}
+
+// tooLong says what gRPC refused to read in the words of what is refused before it is parsed.
+func (c *call) tooLong(err error) error {
+	if status.Code(err) != codes.ResourceExhausted {
+		return err
+	}
+	most := c.desk.sizes[c.method]
+	c.desk.refused.tell("refused a message that is too long", c.peer.String(), "method", c.method, "most", most)
+	return fmt.Errorf("%s: %w: %s, and %d bytes is the most", c.method, roost.Exhausted, status.Convert(err).Message(), most)
 }
 
 // SendMsg sends a message. It waits while the peer has a window's worth that it has not taken.
