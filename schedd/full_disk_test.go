@@ -98,7 +98,10 @@ func TestFullDisk(t *testing.T) {
 				t.Fatalf("P1: %s was acknowledged, and there are %d of it", id, len(rows))
 			}
 		}
-		eventually(t, "the reserve", func() bool { info, err := os.Stat(filepath.Join(dir, reserveName)); return err == nil && info.Size() > 0 })
+		eventually(t, "the reserve", func() bool {
+			info, err := os.Stat(filepath.Join(dir, reserveName))
+			return err == nil && info.Size() > 0
+		})
 		free := fillDisk(t, dir)
 		acknowledged = append(acknowledged, submitAll(t, p, fmt.Sprint("full ", round))...)
 		if len(acknowledged) > 0 { // what makes room is taken still

@@ -93,11 +93,11 @@ func TestDamagedPages(t *testing.T) {
 // What stands in the file is damaged, though the file is not: a batch that stops short, an event of a job that is not there, a later format.
 func TestDamagedContents(t *testing.T) {
 	for name, write := range map[string]func(tx *dbfile.Tx) error{
-		"short batch":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{200, 1}) },
-		"no event":       func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{2, 1, 2}) },
-		"unknown job":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{5, 8, 3, 24, 99, 40}) },
-		"short number":   func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
-		"no snapshot":    func(tx *dbfile.Tx) error { return tx.Bucket(bucketJobs).Put(be(1), []byte("nonsense")) },
+		"short batch":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{200, 1}) },
+		"no event":     func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{2, 1, 2}) },
+		"unknown job":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{5, 8, 3, 24, 99, 40}) },
+		"short number": func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
+		"no snapshot":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketJobs).Put(be(1), []byte("nonsense")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
