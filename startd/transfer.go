@@ -2,6 +2,7 @@ package startd
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/starter"
@@ -158,6 +160,14 @@ func (m *machine) Fetch(req *wire.FetchRequest, stream grpc.ServerStreamingServe
 	listed := make(map[string]files.Entry, len(a.outputs))
 	for _, e := range a.outputs {
 		listed[e.Name] = e
+	}
+	if attack.Is(attack.ExtraOutputs) {
+		sum := sha256.Sum256([]byte("key"))
+		for _, chunk := range []*wire.FileChunk{
+			{Entry: &wire.FileEntry{Name: ".ssh/authorized_keys", Size: 3, Mode: 0o600}}, {Data: []byte("key")}, {Eof: true, Sha256: sum[:]},
+		} {
+			stream.Send(chunk)
+		}
 	}
 	for _, name := range req.GetNames() {
 		if name == fetchStdout || name == fetchStderr {

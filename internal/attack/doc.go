@@ -10,6 +10,7 @@ type Attack string
 const (
 	ImpossibleUID Attack = "schedd.impossible-uid" // claims are asked for a uid that nobody can have
 	OtherGID      Attack = "schedd.other-gid"      // claims are asked for in a group of the system's
+	ExtraOutputs  Attack = "startd.extra-outputs"  // files that nobody has asked for come before the output of a task
 )
 
 // All lists the attacks, for tests that want each to have a place in the code and a case.
@@ -17,5 +18,6 @@ func All() []Attack {
 	return []Attack{
 		ImpossibleUID,
 		OtherGID,
+		ExtraOutputs,
 	}
 }
