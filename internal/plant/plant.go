@@ -19,6 +19,7 @@ const (
 	ForgottenRoom                // P5: a startd that starts again gives away what those hold that run on
 	ChargedTwice                 // P6: a new leader charges the last seconds of the old one again
 	MapOrder                     // P7: the grants of an entry are applied in the order of a map
+	Unchecked                    // P7: a damaged log of a replica is taken for what was written (in package consensus of the simulator, which stands for the real log)
 	DeafHold                     // P8: a hold waits for the attempt that is to come
 	Unannounced                  // P9: a new leader is not told what is wanted already
 	LeaseAdded                   // P10: a renewal is added to what is left of a lease
@@ -31,13 +32,13 @@ const (
 
 var names = [...]string{
 	AnswerEarly: "answer-early", KeyForgotten: "key-forgotten", OldNews: "old-news", NoDrift: "no-drift", LostLease: "lost-lease", LateRenewal: "late-renewal", AnyNode: "any-node", EarlyRoom: "early-room",
-	ForgottenRoom: "forgotten-room", ChargedTwice: "charged-twice", MapOrder: "map-order", DeafHold: "deaf-hold", Unannounced: "unannounced",
+	ForgottenRoom: "forgotten-room", ChargedTwice: "charged-twice", MapOrder: "map-order", Unchecked: "unchecked", DeafHold: "deaf-hold", Unannounced: "unannounced",
 	LeaseAdded: "lease-added", EarlyEnd: "early-end", AnyOutput: "any-output", Restless: "restless", Trusting: "trusting",
 }
 
 // promises are the numbers of those that the bugs break; 12 is what is promised to owners of machines.
 var promises = [...]int{
-	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, LateRenewal: 4, AnyNode: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, DeafHold: 8,
+	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, LateRenewal: 4, AnyNode: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, Unchecked: 7, DeafHold: 8,
 	Unannounced: 9, LeaseAdded: 10, EarlyEnd: 11, AnyOutput: 11, Restless: 12, Trusting: 12,
 }
 

@@ -18,13 +18,15 @@ const mostAtOnce = 256
 type Entry struct {
 	Term uint64
 	Text []byte
+	Sum  uint32 // checksum of the others
 }
 
 // Disk is what a replica must not forget. It is replaced as a whole, never written into.
 type Disk struct {
-	Term uint64
-	Vote int // replica, or -1
-	Log  []Entry
+	Term   uint64
+	Vote   int // replica, or -1
+	Log    []Entry
+	Learns bool // its log was damaged: it has no vote until it has all that the others have
 }
 
 // Kind is a kind of message.
@@ -47,7 +49,9 @@ type Message struct {
 	At       uint64 // AskVote, Append: the term of that entry
 	Entries  []Entry
 	Commit   uint64
+	Last     uint64 // Append: the leader's last entry
 	Yes      bool
+	Learns   bool          // Appended: whoever sends it has lost its log
 	Sent     time.Duration // Append: when; Appended: when the Append was that it answers
 }
 
@@ -71,6 +75,7 @@ type Replica struct {
 	rand      Rand
 	disk      Disk
 	dirty     bool
+	started   time.Duration
 
 	role    role
 	leader  int // whom it follows; -1: nobody
@@ -86,9 +91,14 @@ type Replica struct {
 	out     []Message
 }
 
-// New returns a replica that has read its disk. The number of peers counts itself.
+// New returns a replica that has read its disk. The number of peers counts itself. One that finds its log damaged drops it, and learns it from the others; what is
+// left of it must not vote, since an entry that is missing may have been committed with its help. Where it is alone it never leads again.
 func New(id, peers int, disk Disk, now time.Duration, rand Rand) *Replica {
-	r := &Replica{id: id, peers: peers, rand: rand, disk: disk, leader: -1, synced: uint64(len(disk.Log))}
+	r := &Replica{id: id, peers: peers, rand: rand, disk: disk, leader: -1, started: now}
+	if disk.damaged() {
+		r.disk.Log, r.disk.Learns, r.dirty = nil, true, true
+	}
+	r.synced = r.last()
 	if disk.Term == 0 {
 		r.disk.Vote = -1
 	}
@@ -124,7 +134,7 @@ func (r *Replica) Propose(now time.Duration, text []byte) (index uint64, ok bool
 	if r.role != leader {
 		return 0, false
 	}
-	r.disk.Log = append(r.disk.Log[:r.last():r.last()], Entry{r.disk.Term, text})
+	r.disk.Log = append(r.disk.Log[:r.last():r.last()], newEntry(r.disk.Term, text))
 	r.dirty = true
 	r.tellAll(now)
 	return r.last(), true

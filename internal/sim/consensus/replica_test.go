@@ -17,6 +17,7 @@ type host struct {
 	held    []Message // made before it is safe
 	applied []string
 	down    time.Duration // until then
+	learned int           // so often its log was damaged
 }
 
 // group plays replicas over a network that loses, delays and repeats, and disks that take time and are crashed away from.
@@ -110,6 +111,10 @@ func (g *group) step() {
 			continue
 		}
 		if h.down == g.now && h.down > 0 {
+			if flipped, ok := Flip(h.disk, g.rand.Below(1<<20)); ok && h == g.hosts[0] && len(g.hosts) > 1 {
+				h.disk = flipped
+				h.learned++
+			}
 			h.Replica, h.applied = New(h.id, len(g.hosts), h.disk, g.now, g.rand), nil
 		}
 		if at, ok := h.Wake(); ok && at <= g.now {
@@ -119,9 +124,45 @@ func (g *group) step() {
 	}
 }
 
+// Whoever has found its log damaged has no vote, neither for itself nor for others, until it has all that a leader has; what it had acknowledged counts no more.
+func TestDamaged(t *testing.T) {
+	rand := kernel.NewRand(1, 7)
+	whole := Disk{Term: 3, Vote: -1, Log: []Entry{newEntry(1, nil), newEntry(3, []byte("limit"))}}
+	for n := range 8 * len("limit") {
+		bad, ok := Flip(whole, n)
+		if !ok || !bad.damaged() || whole.damaged() {
+			t.Fatalf("bit %d: %v, damaged %v, and what it was made from %v", n, ok, bad.damaged(), whole.damaged())
+		}
+	}
+	bad, _ := Flip(whole, 5)
+	r := New(0, 3, bad, time.Second, rand)
+	r.Tick(time.Hour)
+	r.Step(time.Hour, Message{Kind: AskVote, From: 1, Term: 4, Index: 9, At: 3})
+	early := Message{Kind: Append, From: 1, Term: 5, Entries: whole.Log[:1], Last: 1, Sent: time.Second}
+	r.Step(time.Hour, early)
+	late := early
+	late.Entries, late.Last, late.Sent = whole.Log[:1], 2, time.Minute
+	r.Step(time.Hour, late)
+	if d := r.Write(); d == nil || d.Vote != -1 || !d.Learns || d.Term != 5 {
+		t.Errorf("it has written %+v", d)
+	}
+	for _, m := range r.Messages(nil) {
+		if m.Kind == AskVote || m.Kind == GiveVote && m.Yes || m.Kind == Appended && !m.Learns {
+			t.Errorf("it says %+v", m)
+		}
+	}
+	late.Entries = whole.Log
+	r.Step(time.Hour, late)
+	r.Step(time.Hour, Message{Kind: AskVote, From: 2, Term: 6, Index: 2, At: 3})
+	if m := r.Messages(nil); len(m) != 2 || m[0].Learns || !m[1].Yes {
+		t.Errorf("when it has learned all it says %+v", m)
+	}
+}
+
 // TestGroup: whatever happens, all apply the same, one leads in a term, and what was committed stays; and when nothing happens any more, entries are committed.
 func TestGroup(t *testing.T) {
-	for seed := range uint64(40) {
+	learned := 0
+	for seed := range uint64(120) {
 		n := []int{1, 3, 5}[seed%3]
 		g := &group{T: t, rand: kernel.NewRand(seed, 7), leaders: map[uint64]int{}, cut: -1, bad: true}
 		for i := range n {
@@ -142,7 +183,7 @@ func TestGroup(t *testing.T) {
 			g.step()
 		}
 		g.bad, g.cut = false, -1
-		for range 3000 {
+		for range 10000 {
 			g.step()
 		}
 		before := len(g.committed)
@@ -160,6 +201,7 @@ func TestGroup(t *testing.T) {
 			if len(h.applied) != len(g.committed) {
 				t.Fatalf("seed %d: replica %d has applied %d of %d", seed, h.Replica.id, len(h.applied), len(g.committed))
 			}
+			learned += h.learned
 			if h.Confirmed(g.now - 2*Heartbeat) {
 				confirmed++
 			}
@@ -167,5 +209,8 @@ func TestGroup(t *testing.T) {
 		if confirmed != 1 {
 			t.Fatalf("seed %d: %d replicas are confirmed to lead", seed, confirmed)
 		}
+	}
+	if learned < 10 {
+		t.Errorf("logs were damaged %d times", learned)
 	}
 }

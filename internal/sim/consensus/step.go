@@ -10,6 +10,8 @@ func (r *Replica) Tick(now time.Duration) {
 	case now < r.due:
 	case r.role == leader:
 		r.tellAll(now)
+	case r.disk.Learns:
+		r.follow(now, r.disk.Term, -1)
 	default:
 		r.stand(now)
 	}
@@ -56,7 +58,7 @@ func (r *Replica) count(now time.Duration) {
 	for p := range r.peers {
 		r.next[p], r.heard[p] = r.last()+1, now
 	}
-	r.disk.Log = append(r.disk.Log[:r.last():r.last()], Entry{Term: r.disk.Term})
+	r.disk.Log = append(r.disk.Log[:r.last():r.last()], newEntry(r.disk.Term, nil))
 	r.first, r.dirty = r.last(), true
 	r.tellAll(now)
 }
@@ -79,7 +81,7 @@ func (r *Replica) tellAll(now time.Duration) {
 func (r *Replica) tell(now time.Duration, p int) {
 	before := r.next[p] - 1
 	to := min(r.last(), before+mostAtOnce)
-	r.send(Message{Kind: Append, To: p, Index: before, At: r.at(before), Entries: r.disk.Log[before:to:to], Commit: r.commit, Sent: now})
+	r.send(Message{Kind: Append, To: p, Index: before, At: r.at(before), Entries: r.disk.Log[before:to:to], Commit: r.commit, Last: r.last(), Sent: now})
 	r.next[p] = to + 1 // what is lost is sent again when the peer says what it lacks
 }
 
@@ -105,7 +107,7 @@ func (r *Replica) Step(now time.Duration, m Message) {
 
 func (r *Replica) asked(now time.Duration, m Message) {
 	fresh := m.At > r.at(r.last()) || m.At == r.at(r.last()) && m.Index >= r.last()
-	yes := m.Term == r.disk.Term && fresh && (r.disk.Vote == -1 || r.disk.Vote == m.From)
+	yes := m.Term == r.disk.Term && fresh && !r.disk.Learns && (r.disk.Vote == -1 || r.disk.Vote == m.From)
 	if yes {
 		r.disk.Vote, r.dirty = m.From, true
 		r.wait(now)
@@ -121,7 +123,7 @@ func (r *Replica) appended(now time.Duration, m Message) {
 	}
 	r.follow(now, m.Term, m.From)
 	if m.Index > r.last() || r.at(m.Index) != m.At {
-		r.send(Message{Kind: Appended, To: m.From, Index: min(m.Index-1, r.last()), Sent: m.Sent})
+		r.send(Message{Kind: Appended, To: m.From, Index: min(m.Index-1, r.last()), Learns: r.disk.Learns, Sent: m.Sent})
 		return
 	}
 	for i, e := range m.Entries {
@@ -135,7 +137,8 @@ func (r *Replica) appended(now time.Duration, m Message) {
 	}
 	same := m.Index + uint64(len(m.Entries))
 	r.commit = max(r.commit, min(m.Commit, same))
-	r.send(Message{Kind: Appended, To: m.From, Index: same, Yes: true, Sent: m.Sent})
+	r.learnt(same, m.Last, m.Sent)
+	r.send(Message{Kind: Appended, To: m.From, Index: same, Yes: true, Learns: r.disk.Learns, Sent: m.Sent})
 }
 
 func (r *Replica) answered(now time.Duration, m Message) {
@@ -143,6 +146,9 @@ func (r *Replica) answered(now time.Duration, m Message) {
 		return
 	}
 	r.heard[m.From] = max(r.heard[m.From], m.Sent)
+	if m.Learns {
+		r.match[m.From] = min(r.match[m.From], m.Index) // what it has acknowledged before is gone
+	}
 	if !m.Yes {
 		r.next[m.From] = max(min(r.next[m.From], m.Index+1), r.match[m.From]+1)
 		r.tell(now, m.From)

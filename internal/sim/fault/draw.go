@@ -38,8 +38,9 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	}
 	owners, come := r.beside(ofOwners), slices.Contains(possible, OwnerComes) && len(w.Nodes.Machines) > 0
 	guards, blind := r.beside(ofGuards), slices.Contains(possible, GuardDies) && len(w.Nodes.Machines) > 0
-	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies || k == TakesAddr })
+	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies || k == TakesAddr || k == Flip })
 	takers, taken := r.beside(ofTakers), slices.Contains(w.Kinds, TakesAddr) || len(w.Kinds) == 0
+	flips, flipped := r.beside(ofFlips), slices.Contains(w.Kinds, Flip) || len(w.Kinds) == 0
 	var today []Kind
 	for _, k := range possible {
 		if r.One(2) {
@@ -82,6 +83,10 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if taken && len(w.Nodes.Machines) > 1 && (len(possible) == 0 || takers.One(4)) {
 		d.Rand = takers
 		all = append(all, d.takers()...)
+	}
+	if flipped && len(w.Nodes.Managers) > 1 && (len(possible) == 0 || flips.One(4)) {
+		d.Rand = flips
+		all = append(all, d.flips()...)
 	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
@@ -250,6 +255,19 @@ func (d *drawing) takers() (all []Fault) {
 			f.Peer = Pick(d.Rand, d.Nodes.Machines)
 		}
 		all = append(all, f)
+	}
+	return all
+}
+
+// ofFlips makes a source of its own for flipped bits, likewise.
+const ofFlips = 0x666c6970
+
+// flips draws that the log of a central manager is damaged while it is down. It is always the same one's: where most have damage nobody knows what was said.
+func (d *drawing) flips() (all []Fault) {
+	d.near = false
+	name := Pick(d.Rand, d.Nodes.Managers)
+	for range d.Few(1, 3) {
+		all = append(all, Fault{At: d.when(), For: d.Span(10*time.Millisecond, longestAway), Kind: Flip, Node: name, N: d.Between(1, 1<<20)})
 	}
 	return all
 }

@@ -27,12 +27,13 @@ const (
 	OwnerComes                 // somebody uses the machine himself [Node For]
 	GuardDies                  // what would see that dies, and starts again [Node For]
 	TakesAddr                  // another machine answers at the address of one that cannot be reached [Node Peer For]
+	Flip                       // a daemon dies, a bit on its disk is another one, and it starts again [Node For N: which bit]
 	kinds      = iota
 )
 
 var names = [...]string{
 	Crash: "crashes", Reboot: "reboots", Tear: "torn writes", Pause: "pauses", Suspend: "suspends", Cut: "cuts", Slow: "delays", Break: "broken sessions",
-	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards", TakesAddr: "taken addresses",
+	Step: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards", TakesAddr: "taken addresses", Flip: "flipped bits",
 }
 
 // Kinds lists all kinds.
@@ -102,6 +103,8 @@ func (f Fault) String() string {
 		return fmt.Sprintf("the guard of %s dies, and starts again %v later", f.Node, f.For)
 	case TakesAddr:
 		return fmt.Sprintf("%s is cut off, and %s answers at its address, %s", f.Node, f.Peer, lasts)
+	case Flip:
+		return fmt.Sprintf("%s dies, a bit of what it has on disk is another one, and it starts again %v later", f.Node, f.For)
 	}
 	return fmt.Sprintf("kind(%d)", f.Kind)
 }

@@ -154,6 +154,7 @@ func TestString(t *testing.T) {
 		"s1 dies when it passes schedd.fsync.after for the 3rd time from now on, and starts again 2s later": {Kind: Crash, Node: "s1", For: 2 * time.Second, Point: "schedd.fsync.after", N: 3},
 		"nothing comes through from m1 to s1 for 250ms":                                                     {Kind: Cut, Node: "m1", Peer: "s1", For: 250 * time.Millisecond},
 		"the wall clock of m1 is put back by 1h0m0s":                                                        {Kind: Step, Node: "m1", Amount: -time.Hour},
+		"manager1 dies, a bit of what it has on disk is another one, and it starts again 2s later":          {Kind: Flip, Node: "manager1", For: 2 * time.Second, N: 7},
 	} {
 		if got := f.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/consensus"
 	"github.com/roost-batch/roost/internal/sim/kernel"
 )
 
@@ -22,6 +23,14 @@ func (p *Pool) Crash(name string, away time.Duration) {
 	n := p.at(name)
 	n.die()
 	n.back(away)
+}
+
+// Flip kills a central manager, and flips a bit of the log on its disk; it is started again after a while. Which bit is n's matter.
+func (p *Pool) Flip(name string, n int, away time.Duration) {
+	p.Crash(name, away)
+	if m, ok := p.at(name).part.(*managerNode); ok {
+		m.files, _ = consensus.Flip(m.files, n)
+	}
 }
 
 // back has the daemon started after a while, and not before.

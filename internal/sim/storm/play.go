@@ -222,6 +222,8 @@ func (r *play) inject(f fault.Fault) {
 		p.GuardDies(f.Node, f.For)
 	case fault.TakesAddr:
 		p.TakesAddress(f.Node, f.Peer, f.For)
+	case fault.Flip:
+		p.Flip(f.Node, f.N, f.For)
 	default:
 		panic(fmt.Sprintf("storm: %v", f))
 	}

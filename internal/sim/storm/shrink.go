@@ -133,12 +133,12 @@ func (s *shrinking) fit(machines []Machine) bool {
 	return !slices.ContainsFunc(s.best.Jobs, func(j Job) bool { return j.Cores > most })
 }
 
-// known are the faults that happen to nodes that there are.
+// known are the faults that happen to nodes that there are. A central manager that is alone has nobody to get its log from.
 func known(c *Case) []fault.Fault {
 	nodes := c.Nodes()
 	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
 	return slices.DeleteFunc(slices.Clone(c.Faults), func(f fault.Fault) bool {
-		return !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
+		return f.Kind == fault.Flip && c.Managers == 1 || !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
 	})
 }
 

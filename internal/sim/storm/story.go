@@ -15,7 +15,7 @@ type Outcome struct {
 	Events   uint64
 	Digest   uint64 // of all that happened
 	Ended    time.Duration
-	Injected [16]int // faults by kind
+	Injected [17]int // faults by kind
 	Tasks    int     // that came to their end
 }
 

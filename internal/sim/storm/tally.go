@@ -8,7 +8,7 @@ type Tally struct {
 	Broken   []uint64 // seeds that broke a promise, in the order in which they were added
 	Events   uint64
 	Tasks    int
-	Injected [16]int // faults by kind
+	Injected [17]int // faults by kind
 }
 
 // Add takes in how the run of a seed went.
