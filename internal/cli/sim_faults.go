@@ -268,7 +268,7 @@ func (h *hunt) again(seed uint64) string {
 	text := fmt.Sprintf("roost sim faults --seeds 1 --from %d", seed)
 	for _, name := range []string{"kinds", "incidents", "jobs", "machines", "schedds", "managers", "calm", "until"} {
 		if h.given(name) {
-			text += fmt.Sprintf(" --%s %s", name, h.flags.Value(name))
+			text += fmt.Sprintf(" --%s %v", name, h.flags.Value(name))
 		}
 	}
 	return text
