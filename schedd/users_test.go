@@ -22,8 +22,8 @@ import (
 // strangerSocket makes the test binary another user's command: it asks the schedd there for everything it should not get, and prints the answers.
 const strangerSocket = "ROOST_TEST_STRANGER"
 
-// nobody is a uid that is neither root's nor the schedd's.
-const nobody = 65534
+// stranger is a uid that is neither root's nor the schedd's.
+const stranger = 54321
 
 func TestMain(m *testing.M) {
 	if socket := os.Getenv(strangerSocket); socket != "" {
@@ -90,7 +90,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	cmd := exec.Command(program)
 	cmd.Env, cmd.Dir, cmd.Stderr = []string{strangerSocket + "=" + p.node.Schedd.Socket}, "/", os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
 	out, err := cmd.Output()
 	var got answers
 	if err == nil {

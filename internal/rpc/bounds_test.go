@@ -222,3 +222,22 @@ func TestRequestThatDoesNotArriveIsGivenUp(t *testing.T) {
 		}
 	})
 }
+
+// What is longer than any message may be is refused before it is read, in the words of what is refused before it is parsed.
+func TestLongMessageIsNotRead(t *testing.T) {
+	log := listen(t)
+	synctest.Test(t, func(t *testing.T) {
+		open, id := door(t, &busy{})
+		stream, err := over(t, open, id).Advertise(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Send(&wire.AdUpdate{Ad: strings.Repeat("x", 5<<20)}) // its error is told by Recv
+		if _, err = stream.Recv(); !errors.Is(rpc.FromStatus(err), roost.Exhausted) || !strings.Contains(rpc.FromStatus(err).Error(), "4194304 is the most") {
+			t.Errorf("got %v", err)
+		}
+		if !log.has("refused a message that is too long") {
+			t.Errorf("the log: %s", &log.text)
+		}
+	})
+}

@@ -235,14 +235,12 @@ func (t *timed) RecvMsg(m any) error {
 	return err
 }
 
-// tooLong says what gRPC refused to read in the words of what is refused before it is parsed.
+// tooLong logs what gRPC refused to read. gRPC has answered already; FromStatus finds better words for that.
 func (c *call) tooLong(err error) error {
-	if status.Code(err) != codes.ResourceExhausted {
-		return err
+	if status.Code(err) == codes.ResourceExhausted {
+		c.desk.refused.tell("refused a message that is too long", c.peer.String(), "method", c.method, "most", c.desk.sizes[c.method])
 	}
-	most := c.desk.sizes[c.method]
-	c.desk.refused.tell("refused a message that is too long", c.peer.String(), "method", c.method, "most", most)
-	return fmt.Errorf("%s: %w: %s, and %d bytes is the most", c.method, roost.Exhausted, status.Convert(err).Message(), most)
+	return err
 }
 
 // SendMsg sends a message. It waits while the peer has a window's worth that it has not taken.

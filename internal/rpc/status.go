@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,16 @@ func FromStatus(err error) error {
 	case codes.Canceled:
 		return context.Canceled
 	}
-	return &remote{unquoted(st.Message()), kind, st.Code()}
+	return &remote{plainSize(unquoted(st.Message())), kind, st.Code()}
+}
+
+// plainSize puts gRPC's refusal of a long message, of which it has read nothing but the length, into the words of ours.
+func plainSize(text string) string {
+	var size, most int
+	if n, _ := fmt.Sscanf(text, "grpc: received message larger than max (%d vs. %d)", &size, &most); n != 2 {
+		return text
+	}
+	return fmt.Sprintf("%v: the message has %d bytes, and %d is the most", roost.Exhausted, size, most)
 }
 
 // failed is how gRPC begins to say that it has no connection; the cause follows as a quoted string.
