@@ -71,33 +71,6 @@ func testResidentMemory(t *testing.T) {
 	b.begin(o)
 	_, state := adopt(t, b.dir)
 	resident(t, int(state.Starter))
-	if hugePagesForAll() {
-		untilCollapsed(t)
-		resident(t, int(state.Starter))
-	}
-}
-
-const hugePages = "/sys/kernel/mm/transparent_hugepage/"
-
-// hugePagesForAll reports whether the kernel gives huge pages to whoever has room for them, as Debian's does.
-func hugePagesForAll() bool {
-	text, _ := os.ReadFile(hugePages + "enabled")
-	return strings.Contains(string(text), "[always]")
-}
-
-// untilCollapsed waits until the kernel has looked twice at all memory for where to put them.
-func untilCollapsed(t *testing.T) {
-	t.Helper()
-	scans := func() (n int) {
-		text, _ := os.ReadFile(hugePages + "khugepaged/full_scans")
-		fmt.Sscan(string(text), &n)
-		return n
-	}
-	for began, late := scans(), time.Now().Add(5*time.Minute); scans() < began+2; <-time.After(100 * time.Millisecond) {
-		if time.Now().After(late) {
-			t.Fatal("the kernel does not look for room for huge pages")
-		}
-	}
 }
 
 // resident holds that a starter which has come to rest holds no more than it may.
