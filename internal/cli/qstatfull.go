@@ -119,6 +119,9 @@ func (j *pbsJob) attributes() []qstat.Attribute {
 		list = append(list, j.program()...)
 	}
 	add("project", j.said("project"))
+	if name, _ := j.ad.Str(roost.AttrReservation); name != "" {
+		add("reserve_ID", name+"."+j.host)
+	}
 	add("Submit_Host", j.host)
 	return list
 }

@@ -36,7 +36,7 @@ func qsubFlags() []ucli.Flag {
 		short("o", "PATH", "where standard output goes: [HOST:]FILE, or a directory"),
 		short("P", "PROJECT", "the project; without -A it is the accounting group"),
 		short("p", "PRIORITY", "order among your own jobs, from -1024 to 1023"),
-		short("q", "QUEUE@NODE", "the queue, or @NODE, or both: the node in whose queue the job goes, where you are logged in"),
+		short("q", "QUEUE@NODE", "the queue, or @NODE, or both: the node in whose queue the job goes, where you are logged in; R12 is a reservation of pbs_rsub"),
 		short("R", "o|e|oe", "remove these files of output when the job has ended well"),
 		short("r", "y|n", "whether the job may be run again"),
 		short("S", "SHELL", "the shell that runs the script"),

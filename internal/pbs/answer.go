@@ -24,7 +24,7 @@ func Answer(kind roost.Kind, text string) (refusal *Error, ok bool) {
 		words, code = "Invalid Job Dependency", exitDependency
 	case kind == roost.NotFound && strings.HasPrefix(text, "limit "):
 		words, code, text = "Unknown resource", exitUnknown, strings.TrimPrefix(text, "limit ")
-	case ofQueue && kind == roost.NotFound:
+	case kind == roost.NotFound && (ofQueue || strings.HasPrefix(text, "reservation ")):
 		words, code = "Unknown queue", exitNoQueue
 	case ofQueue && kind == roost.Conflict && strings.HasSuffix(text, "it takes no jobs now"):
 		words, code = "Queue is not enabled", exitDisabled

@@ -20,6 +20,7 @@ func TestAnswer(t *testing.T) {
 		{roost.PermissionDenied, "pool: permission denied: acl_hosts lets no jobs in that are submitted on n1", "qsub: Access from host not allowed, or unknown host: ", 160},
 		{roost.PermissionDenied, "permission denied: jobs of root and of system users are not taken here; submit as yourself", "qsub: Bad UID for job execution: ", 175},
 		{roost.PermissionDenied, "queue urgent: permission denied: ann may not use it", "qsub: Access to queue is denied: ", 174},
+		{roost.NotFound, "reservation R12: not found: there is no such reservation; there are none", "qsub: Unknown queue: reservation R12: ", 170},
 		{roost.Exhausted, "queue work: limit reached: a task asks for 8GiB of memory, and 4GiB is the most here", "qsub: Job violates queue and/or server resource limits: ", 188},
 		{roost.Exhausted, "limit reached: 5 tasks are queued, these would make 10, and this schedd takes 8", "qsub: Maximum number of jobs already in queue: ", 198},
 		{roost.Exhausted, "limit reached: queue q: 3 tasks are in it and not done, these would make 4, and 3 is the most of all", "qsub: Maximum number of jobs already in queue q: ", 198},

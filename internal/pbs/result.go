@@ -115,6 +115,9 @@ func (s *submission) setTerms(ad *classad.Ad) {
 	if s.queue != "" {
 		ad.SetString(roost.AttrQueue, s.queue)
 	}
+	if s.reservation != "" {
+		ad.SetString(roost.AttrReservation, s.reservation)
+	}
 	if s.start.After(s.caller.Now) {
 		ad.SetInt(roost.AttrStartAfter, s.start.Unix())
 	}

@@ -18,6 +18,7 @@ type submission struct {
 	fromFile    bool     // the name is that of a file
 	name        string
 	queue       string
+	reservation string
 	server      string // the node in whose queue the job goes; empty: the caller's
 	out, err    string
 	join        string // "", "oe", "eo"
@@ -140,7 +141,10 @@ func (s *submission) setDestination(v string) error {
 	if !ok {
 		return &Error{"qsub: illegally formed destination: " + v, exitUsage}
 	}
-	s.queue, s.server = queue, server
+	s.queue, s.reservation, s.server = queue, "", server
+	if ReservationName(queue) {
+		s.queue, s.reservation = "", queue
+	}
 	return nil
 }
 

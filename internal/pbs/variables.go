@@ -1,6 +1,7 @@
 package pbs
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,10 +83,7 @@ func (s *submission) environment() []string {
 
 // ownVariables sets what PBS itself tells the job.
 func (s *submission) ownVariables(put func(name, value string)) {
-	queue := s.queue
-	if queue == "" {
-		queue = roost.UsualQueue // as qstat shows it
-	}
+	queue := cmp.Or(s.queue, s.reservation, roost.UsualQueue) // as qstat shows it
 	r := &s.request
 	put("PBS_O_SYSTEM", "Linux") // as uname(1) has it
 	put("PBS_VERSION", "Roost-"+roost.Version)

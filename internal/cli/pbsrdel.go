@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+func pbsRdel(c *call) error {
+	if c.asksVersion() {
+		return nil
+	}
+	o, err := getopt(c.args, "")
+	if err != nil {
+		return c.pbsUsage(err.Error())
+	}
+	if len(o.operands) == 0 {
+		return c.pbsUsage("")
+	}
+	all, err := c.reservations()
+	if err != nil {
+		return c.pbsFail(err)
+	}
+	code := 0
+	for _, text := range o.operands {
+		r, ok := c.reservation(text, all)
+		if !ok {
+			code = pbsUnknownJob
+			continue
+		}
+		if err := c.undo(ledger.Remove, ledger.KindReservation, r.Name); err != nil {
+			c.pbsFail(err)
+			code = pbsCode(err)
+		}
+	}
+	if code != 0 {
+		return exit(code)
+	}
+	return nil
+}
+
+// keptBy is what a reservation keeps, as pbs_rsub would say it.
+func keptBy(r *ledger.Reservation) (w pbs.ReservationWish) {
+	w.Nodes = r.Nodes
+	if a := r.Amount; a != nil {
+		if a.CPUs != nil {
+			w.CPUs = int((*a.CPUs + 999) / 1000)
+		}
+		if a.GPUs != nil {
+			w.GPUs = int(*a.GPUs)
+		}
+		if a.Memory != nil {
+			w.Memory = *a.Memory
+		}
+	}
+	return w
+}
+
+// room refuses what the machines that there are do not have, less what other reservations keep at that time. Where nobody knows the machines nothing is refused.
+func (c *call) room(asked *pbs.ReservationWish, name string, when ledger.Period, all []entered[ledger.Reservation]) error {
+	texts, err := c.ads(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrTotalCpus, roost.AttrTotalMemory, roost.AttrTotalGpus}})
+	if err != nil || len(texts) == 0 {
+		return nil
+	}
+	left, nodes := pbs.ReservationWish{}, slices.Clone(asked.Nodes)
+	for _, r := range all {
+		o := &r.Object
+		if r.Name == name || !o.From.Before(when.Until) || !when.From.Before(o.Until) {
+			continue
+		}
+		kept := keptBy(o)
+		left.CPUs, left.GPUs, left.Memory = left.CPUs-kept.CPUs, left.GPUs-kept.GPUs, left.Memory-kept.Memory
+		nodes = append(nodes, kept.Nodes...)
+	}
+	for _, text := range texts {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			continue
+		}
+		if node, _ := ad.Str(roost.AttrName); slices.Contains(nodes, node) {
+			continue
+		}
+		cpus, _ := ad.Int(roost.AttrTotalCpus)
+		memory, _ := ad.Int(roost.AttrTotalMemory)
+		gpus, _ := ad.Int(roost.AttrTotalGpus)
+		left.CPUs, left.GPUs, left.Memory = left.CPUs+int(cpus), left.GPUs+int(gpus), left.Memory+roost.Bytes(memory)*roost.MiB
+	}
+	switch {
+	case asked.CPUs > left.CPUs:
+		return lacking("ncpus", asked, asked.CPUs, max(left.CPUs, 0))
+	case asked.GPUs > left.GPUs:
+		return lacking("ngpus", asked, asked.GPUs, max(left.GPUs, 0))
+	case asked.Memory > left.Memory:
+		return lacking("mem", asked, asked.Memory, max(left.Memory, 0))
+	}
+	return nil
+}
+
+// lacking says of which resource there is too little.
+func lacking(resource string, asked *pbs.ReservationWish, wanted, left any) error {
+	why := fmt.Sprintf("%v of %s are asked for, and the pool has %v that no reservation keeps at that time", wanted, resource, left)
+	if len(asked.Nodes) > 0 {
+		why = "without these machines the pool has less of " + resource + " than other reservations keep at that time"
+	}
+	return &pbs.Error{Text: "Resources temporarily unavailable: " + why, Code: pbsTooMany}
+}
