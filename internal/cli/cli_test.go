@@ -117,6 +117,8 @@ func TestCommands(t *testing.T) {
 			"pbs_rsub -E 03021600 -D 900", "pbs_rsub -R 1300", "pbs_rsub -R 1300 -E 1200x", "pbs_rsub -R 1300 -E 1400 -l select=1:wings=2", "pbs_rsub -R 1300 -E 1400 -U nobody-of-that-name", "pbs_rsub -R 1300 -E 1400 -r FREQ=DAILY", "pbs_rsub -R 1300 -E 1400 -ma", "pbs_rsub --hosts n1", "pbs_rsub -R 1300 -E 1400 x", "pbs_rsub -Z",
 			"roost reservation set late --users root --nodes n7 --force --from 2026-02-01T00:00:00Z --until 2026-03-01T14:00:00Z", "pbs_rstat", "pbs_rstat -f R1 R2.pool", "pbs_rstat -B R9 late", "pbs_ralter -E 1600 R1", "pbs_ralter -l ncpus=2 -N lecture R2.pool", "pbs_ralter -U daemon -D 7200 R1", "pbs_ralter -l ncpus=90 R1", "pbs_ralter -R 1100 R1", "pbs_ralter R1", "pbs_ralter -E 1600 R9",
 			"pbs_rstat -F R1 R2", "pbs_rdel R1 R9 R2@pool", "pbs_rdel", "pbs_rstat -S"}},
+		{"printjob", []string{"printjob 62", "printjob -a 61 63[1]", "printjob -s 62", "printjob 99 12x", "printjob", "printjob -as 62", "pbs_hostn 127.0.0.1", "pbs_hostn a..b", "pbs_hostn", "pbs_attach -j 62", "pbs_attach -p 7", "pbs_attach -m 7 -j 62 ls", "pbs_attach true", "pbs_attach -j x true",
+			"PBS_JOBID=62.pool pbs_attach echo here", "PBS_JOBID=62.pool pbs_attach -j 62.pool -- false", "PBS_JOBID=62.pool pbs_attach /no/such"}},
 		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {

@@ -63,7 +63,7 @@ func commands() []*command {
 		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
-	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand())
+	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(), printjobCommand(), pbsAttachCommand(), pbsHostnCommand())
 	all = append(all, qswitchCommands()...)
 	all = append(all, daemonCommands()...)
 	for _, c := range all {

@@ -41,7 +41,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qmsg", "qrerun", "qselect", "tracejob", "qalter", "qmove", "qorder", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart", "qstop", "pbsdsh", "pbs_tmrsh", "pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel"} {
+	for _, name := range []string{"qsub", "qstat", "qdel", "qhold", "qrls", "qsig", "qmsg", "qrerun", "qselect", "tracejob", "qalter", "qmove", "qorder", "pbsnodes", "qmgr", "qenable", "qdisable", "qstart", "qstop", "pbsdsh", "pbs_tmrsh", "pbs_rsub", "pbs_rstat", "pbs_ralter", "pbs_rdel", "printjob", "pbs_attach", "pbs_hostn"} {
 		if err := os.Symlink("roost", filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}

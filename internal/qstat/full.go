@@ -32,9 +32,9 @@ func (l *lines) Print(o *Object) error {
 		}
 		l.b = append(l.b, " = "...)
 		if l.wide {
-			l.b = visible(l.b, a.text())
+			l.b = visible(l.b, a.Text())
 		} else {
-			l.b = fold(l.b, len(l.b)-start, a.text())
+			l.b = fold(l.b, len(l.b)-start, a.Text())
 		}
 		l.b = append(l.b, '\n')
 	}
@@ -99,7 +99,7 @@ func (d *delimited) Print(o *Object) error {
 		if a.Resource != "" {
 			d.b = append(append(d.b, '.'), a.Resource...)
 		}
-		text := a.text()
+		text := a.Text()
 		if d.delimiter != "" {
 			text = strings.ReplaceAll(text, d.delimiter, `\`+d.delimiter)
 		}

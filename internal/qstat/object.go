@@ -15,8 +15,8 @@ type Attribute struct {
 	List     []string // instead of Value: items, each "name=value", as in Variable_List
 }
 
-// text is the value in one piece. Commas within items are told from those between them by a backslash, as in OpenPBS.
-func (a *Attribute) text() string {
+// Text is the value in one piece. Commas within items are told from those between them by a backslash, as in OpenPBS.
+func (a *Attribute) Text() string {
 	if a.List == nil {
 		return a.Value
 	}

@@ -80,7 +80,7 @@ func elementText(a *Attribute) string {
 			return utf8.RuneError
 		}
 		return r
-	}, a.text())
+	}, a.Text())
 }
 
 // resources writes attributes of one name, a resource each, into one element.
