@@ -40,6 +40,7 @@ func (s *Schedd) actOn(ctx context.Context, req *wire.ActRequest, who queue.Subm
 		return &wire.ActReply{Results: []*wire.ActReply_Result{refusal}}, err
 	}
 	durable := make(chan struct{})
+	var ended []endedJob
 	if aerr := s.ask(ctx, func(now time.Time) {
 		defer settle()
 		var chosen []target
@@ -54,6 +55,9 @@ func (s *Schedd) actOn(ctx context.Context, req *wire.ActRequest, who queue.Subm
 			// A word for several jobs means those of them to which it can be done.
 			if result := s.act(req, t, who, now, allowed); !t.some || result.Error == "" || !pointless(roost.Kind(result.Kind)) {
 				reply.Results = append(reply.Results, result)
+				if askedToForget(req, t, result) {
+					ended = append(ended, endedJob{t.Target, result})
+				}
 			}
 		}
 		s.then(func() { close(durable) })
@@ -64,6 +68,7 @@ func (s *Schedd) actOn(ctx context.Context, req *wire.ActRequest, who queue.Subm
 	if err != nil {
 		return nil, err
 	}
+	s.forgetJobs(ctx, who, ended)
 	for _, r := range reply.GetResults() {
 		if kind := roost.Kind(r.GetKind()); kind == roost.PermissionDenied && r.GetError() != "" {
 			rpc.Refused(ctx, req.GetVerb().String(), errors.New(r.GetError()))

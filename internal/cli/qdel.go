@@ -25,7 +25,7 @@ func qdelCommand() *command {
 			short("p", "", "the same as -W force, as in Torque"),
 			short("t", "RANGE", "of the arrays named, only these tasks, as in Torque"),
 			short("W", "force", "kill what runs at once; suppress_email=N, and a number of seconds as in Torque, are taken and mean nothing here"),
-			short("x", "", "no complaint about jobs that have ended"),
+			short("x", "", "jobs that have ended leave the history, with the output that was kept of them"),
 		},
 	}
 }
@@ -60,7 +60,7 @@ func qdel(c *call) error {
 			o.operands[i] = withTasks(id, tasks)
 		}
 	}
-	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force}, o.has('x') || all) // of all, some may end meanwhile
+	return c.pbsAct(o, &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Reason: cmp.Or(o.last('m'), "qdel"), Force: force, Ended: o.has('x')}, o.has('x') || all) // of all, some may end meanwhile
 }
 
 // ownJobs puts the ids of all jobs of the caller that have not ended in the place of "all".

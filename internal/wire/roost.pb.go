@@ -2726,6 +2726,7 @@ type ActRequest struct {
 	Message       []byte                 `protobuf:"bytes,9,opt,name=message,proto3" json:"message,omitempty"`       // MESSAGE: the line, without its end
 	Out           bool                   `protobuf:"varint,10,opt,name=out,proto3" json:"out,omitempty"`             // MESSAGE: to standard output; so the next
 	Err           bool                   `protobuf:"varint,11,opt,name=err,proto3" json:"err,omitempty"`
+	Ended         bool                   `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"` // REMOVE: jobs that have ended leave the history
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2833,6 +2834,13 @@ func (x *ActRequest) GetOut() bool {
 func (x *ActRequest) GetErr() bool {
 	if x != nil {
 		return x.Err
+	}
+	return false
+}
+
+func (x *ActRequest) GetEnded() bool {
+	if x != nil {
+		return x.Ended
 	}
 	return false
 }
@@ -14309,7 +14317,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\x94\x04\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xaa\x04\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -14325,7 +14333,8 @@ const file_roost_proto_rawDesc = "" +
 	"\amessage\x18\t \x01(\fR\amessage\x12\x10\n" +
 	"\x03out\x18\n" +
 	" \x01(\bR\x03out\x12\x10\n" +
-	"\x03err\x18\v \x01(\bR\x03err\"\xb7\x01\n" +
+	"\x03err\x18\v \x01(\bR\x03err\x12\x14\n" +
+	"\x05ended\x18\f \x01(\bR\x05ended\"\xb7\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
