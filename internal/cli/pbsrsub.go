@@ -120,7 +120,10 @@ func (c *call) reservationWish(o *options) (w pbs.ReservationWish, err error) {
 // reservationFail prints an error in PBS's words.
 func (c *call) reservationFail(err error) error {
 	var refused *pbs.Error
-	if !errors.As(err, &refused) {
+	if !errors.As(err, &refused) && errors.Is(fromWire(err), roost.NotFound) { // a machine, or a group
+		refused = &pbs.Error{Text: unforced(err), Code: pbsBadValue}
+	}
+	if refused == nil {
 		return c.pbsFail(err)
 	}
 	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.TrimPrefix(refused.Text, "qsub: "))
@@ -225,10 +228,16 @@ func (c *call) describeReservation(w wish, o *options, anyway []string) error {
 		}
 	}
 	if err := c.known(users); err != nil {
-		return &pbs.Error{Text: strings.Replace(message(err), "; --force sets it nevertheless", "", 1), Code: pbsBadValue}
+		return &pbs.Error{Text: unforced(err), Code: pbsBadValue}
 	}
 	w["users"] = users
 	return nil
+}
+
+// unforced is an error without the advice to use an option that there is not in PBS.
+func unforced(err error) string {
+	text, _, _ := strings.Cut(strings.Replace(message(err), ", and --force sets it nevertheless", "", 1), "; --force sets it nevertheless")
+	return text
 }
 
 func (c *call) reservations() (all []entered[ledger.Reservation], err error) {

@@ -103,7 +103,7 @@ func (l *pbsList) query(selectors ...string) *wire.QueryRequest {
 	}
 	if l.Full {
 		req.Attributes = append(req.Attributes, roost.AttrErr, roost.AttrOut, roost.AttrIwd, roost.AttrJoinOutput, roost.AttrGroup, roost.AttrCheckpoint, roost.AttrCheckpointEvery,
-			roost.AttrRerunnable, roost.AttrEnvironment, roost.AttrCmd, roost.AttrArguments, roost.AttrSubmitArguments)
+			roost.AttrRerunnable, roost.AttrReservation, roost.AttrEnvironment, roost.AttrCmd, roost.AttrArguments, roost.AttrSubmitArguments)
 		req.Attributes = append(req.Attributes, roost.AttrCPUTime, roost.AttrProcessCPU, roost.AttrVirtual, roost.AttrProcessVirtual, roost.AttrProcessMemory, roost.AttrFileSize,
 			roost.AttrLimits)
 	}
