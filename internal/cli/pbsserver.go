@@ -31,14 +31,18 @@ func (c *call) chooseServer() error {
 	}
 	node, ok := c.serverNamed(named)
 	if !ok {
-		fmt.Fprintf(c.stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.cmd.name, printable(named))
-		return exit(pbsBadHost)
+		return c.unknownServer(named)
 	}
 	if c.standard = node; node != "" && c.client != nil { // it was asked which servers there are
 		c.more = append(c.more, c.conn)
 		c.conn, c.client = nil, nil
 	}
 	return nil
+}
+
+func (c *call) unknownServer(name string) error {
+	fmt.Fprintf(c.stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.cmd.name, printable(name))
+	return exit(pbsBadHost)
 }
 
 // namedServer is the host that the environment names. PBS_SERVER of a job is not its user's word: Roost has set it.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -62,6 +63,13 @@ func qselect(c *call) error {
 	if refused := wanted.read(o); refused != nil {
 		fmt.Fprintf(c.stderr, "qselect: %v\n", refused)
 		return exit(refused.code)
+	}
+	if wanted.at != "" {
+		node, ok := c.serverNamed(wanted.at)
+		if !ok {
+			return c.unknownServer(wanted.at)
+		}
+		wanted.at = cmp.Or(node, wanted.at)
 	}
 	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H'), Dialect: dialect}}
 	if l.torque() {
