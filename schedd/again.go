@@ -78,7 +78,7 @@ func (s *Schedd) wholeStory(seq uint64, events []queue.Event) ([]queue.Event, er
 			continue
 		}
 		_, before, err := s.history.Job(seq)
-		if err != nil {
+		if err != nil && !errors.Is(err, roost.NotFound) { // somebody has removed it there meanwhile
 			return nil, err
 		}
 		if slices.ContainsFunc(before, func(e queue.Event) bool { return e.What == queue.Returned && e.Time == events[i].Time }) {
