@@ -129,9 +129,17 @@ func testMemory(t *testing.T, p *Pool, m *fakelib.Machine) {
 		t.Fatalf("run: %s%s", stdout, stderr)
 	}
 	p.until(t, "running", "jobs", "--all")
+	pids := sleepers(dir)
+	for late := time.After(patience); len(pids) == 0; pids = sleepers(dir) { // the shell has to become it first
+		select {
+		case <-late:
+			t.Fatal("its process is not found")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 	m.Update(func(d *fakelib.Description) {
 		d.Cards[0].Used = 6 * roost.GiB
-		for _, pid := range sleepers(dir) {
+		for _, pid := range pids {
 			d.Processes = append(d.Processes, fakelib.Process{Card: "GPU-a", PID: pid, Memory: 6 * roost.GiB})
 		}
 	})
