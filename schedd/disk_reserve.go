@@ -99,8 +99,8 @@ func (r *diskReserve) release() bool {
 	return err == nil && info.Size() > 0 && os.Truncate(r.path(), 0) == nil
 }
 
-// keep makes the reserve, and makes it again when there is room, until ctx ends.
-func (r *diskReserve) keep(ctx context.Context) {
+// maintain makes the reserve, and makes it again when there is room, until ctx ends.
+func (r *diskReserve) maintain(ctx context.Context) {
 	for {
 		err := r.fill()
 		r.mu.Lock()

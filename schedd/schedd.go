@@ -194,7 +194,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	group.Go(func() error { defer close(committed); return s.commit(ctx, batches) })
 	group.Go(func() error { defer close(batches); return s.loop(ctx, batches, committed) })
 	group.Go(func() error { s.keepNegotiating(ctx); return nil })
-	group.Go(func() error { s.reserve.keep(ctx); return nil })
+	group.Go(func() error { s.reserve.maintain(ctx); return nil })
 	group.Go(func() error { s.keepHistory(ctx); return nil })
 	group.Go(func() error { s.notifier.Run(ctx); return nil })
 	group.Go(func() error { s.keepCards(ctx); return nil })

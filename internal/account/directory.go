@@ -36,13 +36,13 @@ const (
 // Directory is the machine's directory of users and groups, with what it has answered lately. It is for any number of goroutines.
 type Directory struct {
 	mu      sync.Mutex
-	users   map[uint32]kept[User]
-	groups  map[uint32]kept[Group]
+	users   map[uint32]cachedAnswer[User]
+	groups  map[uint32]cachedAnswer[Group]
 	hanging chan struct{}
 	lookup  lookup
 }
 
-type kept[T any] struct {
+type cachedAnswer[T any] struct {
 	at    time.Time
 	value T
 }
@@ -57,7 +57,7 @@ type lookup struct {
 func NewDirectory() *Directory { return newDirectory(lookup{lookUser, lookGroup}) }
 
 func newDirectory(l lookup) *Directory {
-	return &Directory{users: map[uint32]kept[User]{}, groups: map[uint32]kept[Group]{}, hanging: make(chan struct{}, maxHanging), lookup: l}
+	return &Directory{users: map[uint32]cachedAnswer[User]{}, groups: map[uint32]cachedAnswer[Group]{}, hanging: make(chan struct{}, maxHanging), lookup: l}
 }
 
 // User is a user by number. An error, of kind roost.Unavailable, says that the directory did not answer, and not that there is nobody.
@@ -82,7 +82,7 @@ func (d *Directory) Group(gid uint32) (Group, error) {
 }
 
 // ask answers from what is kept, or looks up for as long as it may take.
-func ask[T any](d *Directory, known map[uint32]kept[T], id uint32, look func(uint32) (T, error)) (none T, _ error) {
+func ask[T any](d *Directory, known map[uint32]cachedAnswer[T], id uint32, look func(uint32) (T, error)) (none T, _ error) {
 	d.mu.Lock()
 	k, ok := known[id]
 	d.mu.Unlock()
@@ -116,7 +116,7 @@ func ask[T any](d *Directory, known map[uint32]kept[T], id uint32, look func(uin
 		if len(known) >= maxKept {
 			clear(known)
 		}
-		known[id] = kept[T]{time.Now(), a.value}
+		known[id] = cachedAnswer[T]{time.Now(), a.value}
 		return a.value, nil
 	case <-timer.C:
 		return none, fmt.Errorf("no answer in %v", patience)

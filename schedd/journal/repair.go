@@ -220,7 +220,7 @@ func (r *repair) actions(q *queue.Queue, held []queue.Event) (all []string) {
 	if r.uncertain {
 		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are held, and jobs whose submission is lost are not in the queue")
 	}
-	return append(all, fmt.Sprintf("%d jobs are kept", len(r.kept(q))))
+	return append(all, fmt.Sprintf("%d jobs are kept", len(r.remainingJobs(q))))
 }
 
 func (r *repair) cutShort(seq uint64) bool {
@@ -228,7 +228,7 @@ func (r *repair) cutShort(seq uint64) bool {
 	return cut
 }
 
-func (r *repair) kept(q *queue.Queue) (seqs []uint64) {
+func (r *repair) remainingJobs(q *queue.Queue) (seqs []uint64) {
 	for _, seq := range r.known() {
 		if _, there := q.Status(seq); there {
 			seqs = append(seqs, seq)
@@ -240,7 +240,7 @@ func (r *repair) kept(q *queue.Queue) (seqs []uint64) {
 // write writes the new log: all of it as a checkpoint.
 func (r *repair) write(w *dbfile.Writer, q *queue.Queue, held []queue.Event, now time.Time) error {
 	there := map[uint64]bool{}
-	for _, seq := range r.kept(q) {
+	for _, seq := range r.remainingJobs(q) {
 		there[seq] = true
 		snapshot, _ := q.Snapshot(seq)
 		w.Put(string(bucketJobs), be(seq), snapshot)
