@@ -124,6 +124,7 @@ func TestWaitsOnTheMachine(t *testing.T) {
 		t.Fatalf("the second claim: %v", second)
 	}
 	b := s.activate(second.GetClaim(), s.shell("echo second"), false)
+	s.ask(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 }) // what is answered comes after the attempt: it is there now
 	if err := os.WriteFile(filepath.Join(p.node.Dir, "n1/go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +144,11 @@ func TestWaitsOnTheMachine(t *testing.T) {
 	s = p.connect("host1", 2)
 	waiting := 0
 	for _, c := range s.welcome.GetClaims() {
-		if c.GetWaiting() {
+		waits := c.GetWaiting()
+		if c.GetExited() == nil { // its end is told as soon as it has been read
+			waits = s.next("the end of what was on a claim").GetExited().GetWaiting()
+		}
+		if waits {
 			waiting++
 		}
 	}
