@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
@@ -39,10 +38,9 @@ type pull struct {
 	exited *wire.Exited // the end of the attempt, which waits for it
 }
 
-// maxImages bounds how many images are on their way at once. They are large, and outputs are not to wait for them.
+// maxImages bounds how many images are on their way at once. They are large, and outputs are not to wait for them. The slots are shared among users, as those
+// of files are.
 const maxImages = 4
-
-func newImageSlots() *semaphore.Weighted { return semaphore.NewWeighted(maxImages) }
 
 // openImages opens the spool of images and sweeps away what the log does not name.
 func (s *Schedd) openImages() (err error) {
@@ -99,9 +97,14 @@ func (s *Schedd) pull(p *peerNode, a roost.AttemptID, m *wire.CheckpointTaken) {
 	ctx, cancel := context.WithCancel(s.life)
 	pl := &pull{taken: m, cancel: cancel}
 	s.pulls[a] = pl
+	var uid uint32
+	if r, ok := s.queue.RequestOf(a.Task); ok {
+		uid = r.UID
+	}
 	go func() {
 		defer cancel()
-		s.post(s.life, imageStored{p.name, a, pl, s.fetchImage(ctx, p, a, m.GetImage())})
+		err := untilReached(ctx, func() error { return s.fetchImage(ctx, p, a, uid, m.GetImage()) })
+		s.post(s.life, imageStored{p.name, a, pl, err})
 	}()
 }
 
@@ -113,36 +116,20 @@ func (s *Schedd) stopPull(a roost.AttemptID) {
 	}
 }
 
-// fetchImage brings an image home, and tries again for as long as the node cannot be reached: it keeps the image until it is told.
-func (s *Schedd) fetchImage(ctx context.Context, p *peerNode, a roost.AttemptID, m *wire.Image) error {
-	if err := s.imageSlots.Acquire(ctx, 1); err != nil {
+// fetchImage tries once to bring an image home. A try has a slot; between two nothing is held, so that nodes which are away keep nobody waiting.
+func (s *Schedd) fetchImage(ctx context.Context, p *peerNode, a roost.AttemptID, uid uint32, m *wire.Image) error {
+	slot, err := s.imageSlots.acquire(ctx, uid)
+	if err != nil {
 		return err
 	}
-	defer s.imageSlots.Release(1)
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := s.receiveImage(ctx, p, a, m)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err == nil || !errors.Is(err, roost.Unavailable) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-	}
-}
-
-func (s *Schedd) receiveImage(ctx context.Context, p *peerNode, a roost.AttemptID, m *wire.Image) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	from, err := p.client.FetchImage(ctx, &wire.FetchImageRequest{Schedd: s.node.Name, Attempt: ref(a), Sequence: m.GetSequence()})
+	defer slot.release()
+	pace, end := newPacedStream(ctx, slot)
+	defer end()
+	from, err := p.client.FetchImage(pace.ctx, &wire.FetchImageRequest{Schedd: s.node.Name, Attempt: ref(a), Sequence: m.GetSequence()})
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	return s.images.Receive(imageKey(a.Task, a.Attempt, m.GetSequence()), m.GetSize(), chunks(from))
+	return pace.why(s.images.Receive(imageKey(a.Task, a.Attempt, m.GetSequence()), m.GetSize(), pace.recv(chunks(from))))
 }
 
 // chunks receives chunks, and turns errors of the wire back into what they were.
@@ -281,31 +268,32 @@ func (s *Schedd) removeImage(m queue.Stored) {
 }
 
 // sendImage sends the image that an attempt goes on from to its node.
-func (s *Schedd) sendImage(ctx context.Context, p *peerNode, a roost.AttemptID, m *queue.Image) error {
-	if err := s.imageSlots.Acquire(ctx, 1); err != nil {
+func (s *Schedd) sendImage(ctx context.Context, p *peerNode, a roost.AttemptID, uid uint32, m *queue.Image) error {
+	slot, err := s.imageSlots.acquire(ctx, uid)
+	if err != nil {
 		return err
 	}
-	defer s.imageSlots.Release(1)
-	ctx, cancel := context.WithCancel(ctx) // one that is broken off must not keep the attempt there
-	defer cancel()
+	defer slot.release()
+	pace, end := newPacedStream(ctx, slot) // one that is broken off must not keep the attempt there
+	defer end()
 	key := imageKey(a.Task, m.Attempt, m.Sequence)
 	if size, err := s.images.Size(key); err != nil {
 		return spoiledImage{m.Sequence, err.Error()}
 	} else if size != m.Size {
 		return spoiledImage{m.Sequence, fmt.Sprintf("it is not as it was kept: it has %d bytes, and had %d", size, m.Size)}
 	}
-	put, err := p.client.PutImage(ctx)
+	put, err := p.client.PutImage(pace.ctx)
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
 	if err := put.Send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a)}); err != nil {
 		return rpc.FromStatus(err)
 	}
-	if err := s.images.Send(key, put.Send); err != nil && rpc.KindOf(err) == roost.NotFound {
+	if err := s.images.Send(key, pace.send(put.Send)); err != nil && rpc.KindOf(err) == roost.NotFound {
 		return spoiledImage{m.Sequence, err.Error()}
 	}
 	_, err = put.CloseAndRecv() // it tells also why sending ended
-	if err = rpc.FromStatus(err); errors.Is(err, roost.Exhausted) {
+	if err = pace.why(rpc.FromStatus(err)); errors.Is(err, roost.Exhausted) {
 		return fmt.Errorf("%w: %v", roost.NoOutput, err) // the node has no room for it: that bound is the machine's, and none that the job is beyond
 	}
 	return err

@@ -21,29 +21,12 @@ import (
 // defaultOutput is how much the output of an attempt may be that asked for no disk.
 const defaultOutput = 1 << 40
 
-// run moves everything, and tries again for as long as the node cannot be reached, or the spool has no room: the node keeps the output until it is
-// acknowledged. A try has a slot; between two nothing is held.
+// run moves everything. The node keeps the output until it is acknowledged; where the spool has no room that is waited for, too.
 func (c *collection) run(ctx context.Context) error {
 	if err := c.announced(); err != nil {
 		return err
 	}
-	stalls := 0
-	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		err := c.try(ctx)
-		if err == nil || !errors.Is(err, roost.Unavailable) {
-			return err
-		}
-		if stalled, ok := errors.AsType[stalledError](err); ok {
-			if stalls++; stalls == maxStalls {
-				return standstillError{stalled}
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(wait):
-		}
-	}
+	return untilReached(ctx, func() error { return c.try(ctx) })
 }
 
 // try moves everything once.
@@ -169,7 +152,7 @@ func (c *collection) manifest(list []*wire.FileEntry) *files.Manifest {
 	return &files.Manifest{Entries: list}
 }
 
-// standstillError says that a node has let the way home of an output stand still too often.
+// standstillError says that a node has let a transfer stand still too often.
 type standstillError struct{ stalledError }
 
 func (e standstillError) Error() string {

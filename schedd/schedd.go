@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
@@ -46,7 +45,7 @@ type Schedd struct {
 	users      *userAgents
 	slots      *transferSlots
 	images     *store.Store // checkpoints
-	imageSlots *semaphore.Weighted
+	imageSlots *transferSlots
 	removals   removals // of images on checkpoint servers
 	notifier   *notify.Notifier
 	inbox      chan any
@@ -188,7 +187,7 @@ func (s *Schedd) serve(ctx context.Context) error {
 	wire.RegisterNeighbourServer(server, &nextDoor{Schedd: s})
 	group, ctx := errgroup.WithContext(ctx)
 	s.life = ctx
-	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newImageSlots()
+	s.users, s.slots, s.imageSlots = newUserAgents(), newTransferSlots(maxTransfers), newTransferSlots(maxImages)
 	defer s.users.close()
 	batches, committed := make(chan *batch), make(chan struct{})
 	group.Go(func() error { defer close(committed); return s.commit(ctx, batches) })

@@ -122,6 +122,33 @@ func (e stalledError) Error() string {
 
 func (e stalledError) Unwrap() error { return roost.Unavailable }
 
+// untilReached tries again for as long as the other side cannot be reached, and gives up after it has let the transfer stand still several times. A try has a
+// slot; between two nothing is held.
+func untilReached(ctx context.Context, try func() error) error {
+	stalls := 0
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		err := try()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.Is(err, roost.Unavailable):
+			return err
+		}
+		if stalled, ok := errors.AsType[stalledError](err); ok {
+			if stalls++; stalls == maxStalls {
+				return standstillError{stalled}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
 // pacedStream lets the messages of one transfer through while it has a slot, and breaks it off when the other side does not keep pace.
 type pacedStream struct {
 	ctx    context.Context

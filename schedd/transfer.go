@@ -78,7 +78,7 @@ func (s *Schedd) stopTransfer(a roost.AttemptID) {
 // sendInput sends what an attempt needs before it starts. With holes the node takes files without those that they have.
 func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, pl placement, holes bool) error {
 	if m := pl.Restore; m != nil && m.Server == "" {
-		if err := s.sendImage(ctx, p, a, m); err != nil {
+		if err := s.sendImage(ctx, p, a, pl.UID, m); err != nil {
 			return err
 		}
 	}
