@@ -9,8 +9,7 @@ import (
 
 // How long the stages of a farewell may take. Together they are less than a master waits.
 const (
-	lastNotice  = 2 * time.Second        // of the notice that tasks get
-	lastTasks   = 4 * time.Second        // until the last task has ended
+	lastTasks   = 2 * time.Second        // until the last task has ended, after the notice that tasks get
 	lastRecords = 500 * time.Millisecond // until the schedds have recorded their ends
 	lastStarter = 2 * time.Second        // until the starters have ended
 	lastSave    = 40 * time.Second       // instead of lastTasks, while checkpoints are taken
@@ -48,8 +47,8 @@ func (f *farewell) cue(ctx context.Context) (begin <-chan struct{}, up <-chan ti
 
 // begin vacates everything.
 func (f *farewell) begin(l *loop) {
-	f.stage, f.until, f.began = ending, time.NewTimer(lastTasks), time.Now()
-	l.notice = lastNotice
+	l.notice = l.m.own.StopNotice
+	f.stage, f.until, f.began = ending, time.NewTimer(l.notice+lastTasks), time.Now()
 	l.core.Drained("the machine is shutting down")
 }
 

@@ -178,7 +178,7 @@ func newPlaceWith(t testing.TB, before func(*place)) *place {
 		Startds: []config.Startd{{
 			Name: "n1", Dir: dir + "/n1", Listen: []string{"unix:" + dir + "/startd.sock"}, AllowRoot: true,
 			Resources:  roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: 10 * roost.GiB},
-			Attributes: map[string]string{"HasGlue": "true"},
+			Attributes: map[string]string{"HasGlue": "true"}, StopNotice: 2 * time.Second,
 		}},
 	}
 	l, err := rpc.Listen(p.node.Collectors[0], 0o600)

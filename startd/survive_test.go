@@ -196,3 +196,27 @@ func killStarter(t *testing.T, p *place) {
 	}
 	t.Fatal("no starter found")
 }
+
+// TestStopNotice: a server that is stopped leaves its tasks the notice that its file says, and they end as they like.
+func TestStopNotice(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		notice time.Duration
+		want   string
+	}{{30 * time.Second, "saved\n"}, {time.Second, ""}} {
+		t.Run(tt.notice.String(), func(t *testing.T) {
+			t.Parallel()
+			p := newPlaceWith(t, func(p *place) { p.node.Startds[0].StopNotice = tt.notice })
+			s := p.connect("host1", 1)
+			program := s.shell("trap 'sleep 2.5; echo saved; exit 0' TERM; touch n1/ready; while :; do sleep 0.02; done")
+			program.NoticeNs = int64(20 * time.Second)
+			a := s.activate(s.claim(), program, false)
+			s.started(a)
+			await(t, "it runs", func() bool { _, err := os.Stat(filepath.Join(p.node.Dir, "n1/ready")); return err == nil })
+			p.stop()
+			if x := s.exitedBeforeLoss(a); string(x.GetStdout()) != tt.want {
+				t.Errorf("with a notice of %v it printed %q, want %q: %s", tt.notice, x.GetStdout(), tt.want, describe(x))
+			}
+		})
+	}
+}

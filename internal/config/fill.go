@@ -89,6 +89,7 @@ func (n *Node) fill(at, host string) {
 		d.Limits.fill()
 		d.Scripts.fill()
 		d.Accounts.fill(d.Policy.Preset)
+		setDuration(&d.StopNotice, stopNotice(d.Policy.Preset))
 		fillListen(&d.Listen, n.RunDir(), "startd-"+d.Name)
 	}
 	n.fillAuthority(at)
@@ -243,3 +244,15 @@ func attributeName(s string) bool {
 	}
 	return s != ""
 }
+
+// stopNotice is what tasks get of their notice when the daemons of a machine are stopped, unless its node file says it: somebody waits for a desktop to
+// go out, and a server lets its tasks end.
+func stopNotice(policy string) time.Duration {
+	if policy == "server" {
+		return 30 * time.Second
+	}
+	return 2 * time.Second
+}
+
+// longestStopNotice leaves time for checkpoints and for the daemons, of the 75 seconds that the master waits.
+const longestStopNotice = 45 * time.Second

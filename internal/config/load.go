@@ -230,6 +230,12 @@ func (s *section) readStartds(n *Node) {
 		t.size("disk", `"100GiB"`, &d.Resources.Disk)
 		t.expressions("attributes", &d.Attributes)
 		t.readPolicy(&d)
+		t.set("stop_notice", `"30s"`, func(text string) (err error) {
+			if d.StopNotice, err = roost.ParseDuration(text); err == nil && (d.StopNotice <= 0 || d.StopNotice > longestStopNotice) {
+				err = fmt.Errorf("%s is not above 0 and at most %v: with the saving of checkpoints and the ends of the daemons it has to fit into what systemd waits", text, longestStopNotice)
+			}
+			return err
+		})
 		t.truth("allow_root", &d.AllowRoot)
 		t.text("criu", &d.CRIU)
 		if g := t.only("gpus"); g != nil {

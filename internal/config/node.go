@@ -82,6 +82,7 @@ type Startd struct {
 	Pin        bool // tasks that ask for whole cores get cores of their own
 	Limits     Limits
 	Policy     Policy
+	StopNotice time.Duration // at most, for tasks when the daemons are stopped
 	Scripts    Scripts
 	Accounts   Accounts
 }

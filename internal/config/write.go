@@ -90,6 +90,7 @@ func (w writer) startd(d Startd) {
 	b.text("start", d.Start)
 	b.text("rank", d.Rank)
 	b.policy(d.Policy)
+	b.duration("stop_notice", d.StopNotice)
 	if len(d.Attributes) > 0 {
 		attributes := map[string]cty.Value{}
 		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {

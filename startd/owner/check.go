@@ -21,10 +21,10 @@ func (c *Core) check() {
 			panic(fmt.Sprintf("claim %d does something since %v and leaves since %v, and it is %v", t.ID, t.since, t.left, c.now))
 		}
 	}
-	if (c.verdict.stop != "" || c.drained != "") && c.verdict.willing {
-		panic("the machine is willing, although: " + c.verdict.stop + c.drained)
+	if c.verdict.stop != "" && c.verdict.willing {
+		panic("the machine is willing, although: " + c.verdict.stop)
 	}
-	if len(c.tenants) > 0 && c.state != Claimed && c.state != Preempting && c.state != Drained {
+	if len(c.tenants) > 0 && c.state != Claimed && c.state != Preempting {
 		panic(fmt.Sprintf("the machine is %v with %d claims", c.state, len(c.tenants)))
 	}
 	if len(c.tenants) == 0 && (c.state == Claimed || c.state == Preempting) {

@@ -46,7 +46,6 @@ type Core struct {
 	cpuBusy bool
 	cpuFrom Instant // since when
 
-	drained string // why the machine is out of service; empty: it is not
 	tenants []*tenant
 	orders  []Order
 	said    map[string]bool // complaints that stand
@@ -55,7 +54,7 @@ type Core struct {
 	activity        Activity
 	enteredState    Instant
 	enteredActivity Instant
-	total           [Drained + 1][Killing + 1]time.Duration
+	total           [Preempting + 1][Killing + 1]time.Duration
 	version         uint64
 
 	my        *classad.Ad // as the policy sees it
@@ -113,12 +112,6 @@ func (c *Core) SetRules(now Instant, r Rules, err error) {
 		return
 	}
 	c.rules, c.policy = r, c.opt.Policy.with(r)
-}
-
-// Drain takes the machine out of service, or with an empty reason back into it. What runs may go on for as long as the policy lets it retire.
-func (c *Core) Drain(now Instant, reason string) {
-	c.advance(now)
-	c.drained = reason
 }
 
 // advance goes on to an instant. One that comes long after it was asked for was slept through: what a task had left of its time, it still has.

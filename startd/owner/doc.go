@@ -11,7 +11,7 @@
 //	  │     START does not      │  └──the last is gone────┘  └──┼──────another claim───────┘  │  │
 //	  └─────────────────────────┼───the last is gone────────────┘                             │  │
 //	                            └─────────────────────────────────────────────────────────────┘  │
-//	Drained ◀── from every state, and back                     Owner ◀── the last is gone ───────┘
+//	                                                           Owner ◀── the last is gone ───────┘
 //
 // Each claim on it:
 //
@@ -39,4 +39,6 @@
 // Instants are of CLOCK_BOOTTIME; the clock on the wall tells only hours, and what expressions ask of time(). The unix seconds in the ad are counted back from
 // that clock as it stands, so that time() - EnteredCurrentActivity is a duration even after it was set back. What a machine sleeps through does not count for
 // the times of the ladder, and who wakes it has touched it.
+//
+// Whether a machine is in service at all is not decided here: a drain is the negotiator's, which gives nothing to the machine, and what runs may end.
 package owner

@@ -19,7 +19,7 @@ import (
 //	signs [input=DUR console=DUR busy=WORD foreign=CORES … asleep, battery, hot, game, paused=BY]   input is so long ago
 //	rules [lines: start_after 20m, hours Mon-Fri 08:00-18:00, start = …, paused, on_battery; broken TEXT]
 //	tenants [lines: ID running gpus=N memory=4GiB savable began=N Name=value…]
-//	wall TIME, pass DUR (asks whenever it is due), lost, drain REASON, show, ad, accepts Name=value…
+//	wall TIME, pass DUR (asks whenever it is due), lost, show, ad, accepts Name=value…
 func TestStories(t *testing.T) {
 	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string { return (&teller{t: t}).step })
 }
@@ -58,8 +58,6 @@ func (s *teller) step(step story.Step) string {
 		s.tenants(step)
 	case "lost":
 		s.c.GuardLost(s.now)
-	case "drain":
-		s.c.Drain(s.now, strings.Join(step.Args, " "))
 	case "wall":
 		wall, err := time.Parse("2006-01-02T15:04", step.Args[0])
 		if err != nil {

@@ -14,10 +14,9 @@ const (
 	Unclaimed               // it is lent, and nobody has a claim on it
 	Claimed                 // somebody has
 	Preempting              // all claims leave
-	Drained                 // it is out of service
 )
 
-var stateNames = []string{"Owner", "Unclaimed", "Claimed", "Preempting", "Drained"}
+var stateNames = []string{"Owner", "Unclaimed", "Claimed", "Preempting"}
 
 func (s State) String() string { return stateNames[s] }
 
@@ -41,11 +40,10 @@ func (a Activity) String() string { return activityNames[a] }
 // stateMoves and activityMoves are what may follow what.
 var (
 	stateMoves = [][]State{
-		Owner:      {Unclaimed, Claimed, Drained},
-		Unclaimed:  {Owner, Claimed, Drained},
-		Claimed:    {Owner, Unclaimed, Preempting, Drained},
-		Preempting: {Owner, Unclaimed, Claimed, Drained},
-		Drained:    {Owner, Unclaimed, Claimed},
+		Owner:      {Unclaimed, Claimed},
+		Unclaimed:  {Owner, Claimed},
+		Claimed:    {Owner, Unclaimed, Preempting},
+		Preempting: {Owner, Unclaimed, Claimed},
 	}
 	activityMoves = [][]Activity{
 		Idle:      {Busy, Suspended, Vacating},

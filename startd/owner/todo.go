@@ -70,10 +70,7 @@ func (c *Core) stepIdle(t *tenant) bool {
 	} else if t.barred == 0 {
 		t.barred = c.now
 	}
-	switch {
-	case c.drained != "":
-		return c.leave(t, "drained: "+c.drained)
-	case ok && c.now-t.barred >= c.policy.LeaveSoon:
+	if ok && c.now-t.barred >= c.policy.LeaveSoon {
 		return c.leave(t, why)
 	}
 	if why, ok := c.any("preempt", c.policy.Preempt, t); ok {
@@ -84,7 +81,7 @@ func (c *Core) stepIdle(t *tenant) bool {
 
 func (c *Core) stepRunning(t *tenant) bool {
 	why, ok := c.standing(t)
-	if !ok && t.fresh && c.drained == "" && !c.verdict.willing && (c.heard || !c.policy.Guarded) && !c.mayContinue(t) {
+	if !ok && t.fresh && !c.verdict.willing && (c.heard || !c.policy.Guarded) && !c.mayContinue(t) {
 		why, ok = c.verdict.why, true // it was begun on an old claim while the machine is not lent
 	}
 	if ok {
@@ -94,9 +91,6 @@ func (c *Core) stepRunning(t *tenant) bool {
 		return true
 	}
 	why, ok = c.any("preempt", c.policy.Preempt, t)
-	if !ok && c.drained != "" {
-		why, ok = "drained: "+c.drained, true
-	}
 	switch {
 	case !ok && t.activity == Retiring:
 		t.retireBy = 0
@@ -290,8 +284,6 @@ func (c *Core) settle(cause string) {
 		activity = most
 	}
 	switch all := len(c.tenants); {
-	case c.drained != "":
-		c.move(Drained, activity, "drained: "+c.drained)
 	case all > 0 && leaving == all:
 		if c.state != Claimed && c.state != Preempting {
 			c.move(Claimed, Idle, "somebody has a claim")
@@ -341,7 +333,7 @@ func (c *Core) sooner(wake, at Instant) Instant {
 
 // still reports whether nothing here changes with time: the policy stands aside, and nobody is stopped or leaves.
 func (c *Core) still() bool {
-	if c.policy.Guarded || c.verdict.stop != "" || len(c.rules.Hours) > 0 || c.drained != "" {
+	if c.policy.Guarded || c.verdict.stop != "" || len(c.rules.Hours) > 0 {
 		return false
 	}
 	for _, t := range c.tenants {

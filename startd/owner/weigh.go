@@ -181,8 +181,6 @@ func (c *Core) judgeStart() {
 		v.why = "its guard has not been heard of yet"
 	case v.busy != "" && v.why != "":
 		v.why = v.busy
-	case c.drained != "":
-		v.why = "drained: " + c.drained
 	}
 	v.willing = v.why == ""
 	start := strings.Join(left, " && ")
