@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -42,7 +43,7 @@ func (s *service) QueryPool(req *wire.PoolQuery, stream grpc.ServerStreamingServ
 				src.err = s.list(ctx, p.query, who, send)
 			} else {
 				src.err = s.listThere(ctx, p.node, &wire.NeighbourQuery{Query: p.query, User: who.User}, func(row *wire.JobStatus) error {
-					return send(line{at: row.GetSubmitted(), status: row})
+					return send(line{at: cmp.Or(row.GetOrderTime(), row.GetSubmitted()), status: row})
 				})
 			}
 		}()

@@ -70,6 +70,7 @@ func (s *Schedd) retire(now time.Time) {
 // pastRow makes the row of a job that has ended, for the history.
 func (s *Schedd) pastRow(q *queue.Queue, seq uint64) *table.Row {
 	st, _ := q.Status(seq)
+	st.Rank, st.Since = seq, st.Submitted // there its place is that of its number
 	m := s.row(&st, "")
 	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
 	return newTableRow(m, &st, "")

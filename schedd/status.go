@@ -16,9 +16,11 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		Id: st.Job.String(), Name: valid(st.Name), Owner: st.Owner, Band: st.Band.String(), Priority: int32(st.Priority), Submitted: st.Submitted,
 		Started: st.Started, Ended: st.Ended, Tasks: uint32(st.Tasks), Counts: counts(st), Request: wire.FromResources(st.Resources),
 		Reason: valid(st.Reason), Ad: ad, Array: st.Array, Queue: st.Queue, Timed: st.Timed, Locked: st.Locked,
-		RequestId: uint64(st.Request), Eligible: st.Eligible, Waiting: st.Waiting, Waited: st.Waited,
+		Reservation: st.Reserved, RequestId: uint64(st.Request), Eligible: st.Eligible, Waiting: st.Waiting, Waited: st.Waited,
 	}
-	m.Chunks = chunksOf(st.Parts)
+	if m.Chunks = chunksOf(st.Parts); st.Rank != st.Job.Seq {
+		m.OrderTime = st.Since
+	}
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Known)
 		m.Removed = t.State == roost.Removed

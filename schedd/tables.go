@@ -19,7 +19,7 @@ import (
 
 // line is a row on its way to who asked: as a message, or where it is at hand in its encoding.
 type line struct {
-	at     int64 // when the job was submitted
+	at     int64 // when the job was submitted, or the one whose place it has
 	status *wire.JobStatus
 	text   []byte
 }
@@ -81,9 +81,9 @@ func refusedWord(word string, err error) *wire.Refused {
 	return &wire.Refused{Selector: word, Kind: uint32(rpc.KindOf(err)), Text: strings.ToValidUTF8(err.Error(), "\ufffd")}
 }
 
-// tellTable tells of all jobs, the oldest first: those of the table, and on demand those of the past between them.
+// tellTable tells of all jobs in the order of their places, so the oldest first unless somebody has changed that: those of the table, and on demand those of the past between them.
 func (l *listing) tellTable(t *table.Table) (err error) {
-	past := &pastRows{listing: l}
+	past := &pastRows{listing: l, queued: t}
 	if since := l.req.GetSince(); since != 0 && l.req.GetHistory() {
 		if past.chosen, err = l.history.Recent(time.Unix(0, since)); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (l *listing) tellTable(t *table.Table) (err error) {
 	}
 	t.Each(0, func(r *table.Row) bool {
 		if l.req.GetHistory() {
-			if err = past.upTo(r.Seq); err != nil {
+			if err = past.upTo(r.Place()); err != nil {
 				return false
 			}
 		} else if r.Final {
@@ -122,7 +122,7 @@ func (l *listing) wish() history.Wish {
 // tellRow sends a row. With ads it is held back until there are some, so that the loop is asked once for all of them what only it knows.
 func (l *listing) tellRow(r *table.Row) error {
 	if !l.req.GetAds() {
-		return l.to(line{at: r.Submitted, text: l.view.text(r)})
+		return l.to(line{at: r.Time(), text: l.view.text(r)})
 	}
 	if l.held = append(l.held, r); len(l.held) < heldMost {
 		return nil
@@ -160,7 +160,7 @@ func (l *listing) sendHeld() error {
 			return err
 		}
 		text := l.view.text(r)
-		if err := l.to(line{at: r.Submitted, text: append(text[:len(text):len(text)], behind...)}); err != nil {
+		if err := l.to(line{at: r.Time(), text: append(text[:len(text):len(text)], behind...)}); err != nil {
 			return err
 		}
 	}
@@ -215,25 +215,23 @@ type pastRows struct {
 	chosen []uint64
 	over   bool
 	rows   []*table.Row
+	queued *table.Table
 }
 
 // pastTurn is how many jobs of the history are read at a time.
 const pastTurn = 256
 
-// upTo tells of the jobs of the past before that number, or with 0 of all that are left. That one is in the queue and known already.
+// upTo tells of the jobs of the past before that number, or with 0 of all that are left, but for those that the table has.
 func (p *pastRows) upTo(seq uint64) error {
 	for {
 		for len(p.rows) > 0 && (seq == 0 || p.rows[0].Seq < seq) {
 			r := p.rows[0]
 			p.rows = p.rows[1:]
-			if p.admitsRow(r) {
+			if p.queued.Get(r.Seq) == nil && p.admitsRow(r) {
 				if err := p.tellRow(r); err != nil {
 					return err
 				}
 			}
-		}
-		if len(p.rows) > 0 && p.rows[0].Seq == seq {
-			p.rows = p.rows[1:]
 		}
 		if len(p.rows) > 0 || p.over {
 			return nil

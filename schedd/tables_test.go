@@ -115,6 +115,29 @@ func TestTables(t *testing.T) {
 	}
 }
 
+// Jobs that have changed places are listed there: one schedd's, and between those of others. The history has them where they were submitted.
+func TestOrderedTables(t *testing.T) {
+	p := newPool(t)
+	for i := range 4 {
+		p.submit(fmt.Sprint(i), 1, "HoldOnSubmit = true")
+	}
+	if r := p.acts(&wire.ActRequest{Verb: wire.ActRequest_ORDER, Selection: &wire.Selection{Selectors: []string{"1", "3"}}}); r.GetError() != "" {
+		t.Fatal(r)
+	}
+	p.stop()
+	p.start() // it is on disk
+	rows := p.table(&wire.QueryRequest{})
+	if got := numbers(rows); got != "3 2 1 4" {
+		t.Errorf("the list is %s", got)
+	}
+	if rows[0].GetOrderTime() != rows[2].GetSubmitted() || rows[2].GetOrderTime() != rows[0].GetSubmitted() || rows[1].GetOrderTime() != 0 {
+		t.Errorf("others put them elsewhere: %v", rows)
+	}
+	if got := numbers(p.table(&wire.QueryRequest{History: true})); got != "3 2 1 4" {
+		t.Errorf("with those that have ended the list is %s", got)
+	}
+}
+
 // Who submits and then lists sees the job, however many others list meanwhile.
 func TestTablesAreFresh(t *testing.T) {
 	p := newPool(t)

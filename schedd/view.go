@@ -178,7 +178,7 @@ func (s *Schedd) tableRow(seq uint64) *table.Row {
 // newTableRow makes the row of a job, wherever it is.
 func newTableRow(m *wire.JobStatus, st *queue.Status, ad string) *table.Row {
 	return &table.Row{
-		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, Array: st.Array, Text: encoded(m), Ad: ad,
+		Seq: st.Job.Seq, Owner: st.Owner, UID: st.UID, Submitted: st.Submitted, Rank: st.Rank, Since: st.Since, Array: st.Array, Text: encoded(m), Ad: ad,
 		Final: st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks,
 	}
 }
@@ -189,7 +189,7 @@ func encoded(m *wire.JobStatus) []byte {
 	if err == nil {
 		return text
 	}
-	for _, field := range []*string{&m.Name, &m.Owner, &m.Queue, &m.Reason, &m.Brief, &m.Node, &m.Dumpable} {
+	for _, field := range []*string{&m.Name, &m.Owner, &m.Queue, &m.Reservation, &m.Reason, &m.Brief, &m.Node, &m.Dumpable} {
 		*field = strings.ToValidUTF8(*field, "\ufffd")
 	}
 	if m.Exit != nil {

@@ -13,7 +13,7 @@ import (
 func qorderCommand() *command {
 	return &command{
 		name: "qorder", group: groupPBS, brief: "let two jobs change places", args: "JOB JOB", raw: true, most: -1, do: qorder,
-		about: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that. Jobs of two queues change these too, if each suits the other's.",
+		about: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that, and qstat lists it there. Jobs of two queues change these too, if each suits the other's.",
 		examples: []example{
 			{"qorder 123 124", "let 124 start before 123"},
 			{"qorder '123[]' 125", "the same for an array and a job"},

@@ -2322,6 +2322,8 @@ type JobStatus struct {
 	Waiting       int64       `protobuf:"varint,52,opt,name=waiting,proto3" json:"waiting,omitempty"`                           // since when a task of it waits for nothing but a machine, likewise; 0: none does
 	Waited        int64       `protobuf:"varint,53,opt,name=waited,proto3" json:"waited,omitempty"`                             // for how long some did before that, nanoseconds
 	Locked        bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
+	OrderTime     int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
+	Reservation   string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
 	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2635,6 +2637,20 @@ func (x *JobStatus) GetLocked() bool {
 		return x.Locked
 	}
 	return false
+}
+
+func (x *JobStatus) GetOrderTime() int64 {
+	if x != nil {
+		return x.OrderTime
+	}
+	return 0
+}
+
+func (x *JobStatus) GetReservation() string {
+	if x != nil {
+		return x.Reservation
+	}
+	return ""
 }
 
 func (x *JobStatus) GetRequestId() uint64 {
@@ -14265,7 +14281,8 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xe5\t\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xa6\n" +
+	"\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -14308,6 +14325,9 @@ const file_roost_proto_rawDesc = "" +
 	"\awaiting\x184 \x01(\x03R\awaiting\x12\x16\n" +
 	"\x06waited\x185 \x01(\x03R\x06waited\x12\x16\n" +
 	"\x06locked\x186 \x01(\bR\x06locked\x12\x1d\n" +
+	"\n" +
+	"order_time\x188 \x01(\x03R\torderTime\x12 \n" +
+	"\vreservation\x189 \x01(\tR\vreservation\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +

@@ -19,8 +19,11 @@ type Status struct {
 	Priority  int
 	Queue     string
 	Group     string
+	Reserved  string // the only reservation in which it may run; empty: none
 	Array     bool
-	Submitted int64 // unix nanoseconds; the next two 0 for not yet
+	Rank      uint64 // its place among the jobs of the schedd: the number of the job whose place it is
+	Since     int64  // when the job of that place was submitted, unix nanoseconds
+	Submitted int64  // unix nanoseconds; the next two 0 for not yet
 	Started   int64
 	Ended     int64
 	Eligible  int64 // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
@@ -76,7 +79,7 @@ func (q *Queue) Status(seq uint64) (Status, bool) {
 func (q *Queue) status(j *job) Status {
 	s := Status{
 		Job: j.id(q.host), Name: j.plan.name, Owner: j.sub.Owner, UID: j.sub.UID, Band: j.plan.band, Priority: j.plan.priority,
-		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Locked: j.anyLocked(), Submitted: j.submitted,
+		Queue: j.plan.queue, Group: j.plan.group, Array: j.plan.array, Timed: j.timed(), Locked: j.anyLocked(), Submitted: j.submitted, Rank: j.rank, Since: j.since, Reserved: j.plan.reservation,
 		Resources: j.classes[0].request.Resources, Request: j.waiting().ID,
 		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}

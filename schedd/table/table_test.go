@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -25,6 +26,9 @@ func TestTable(t *testing.T) {
 			}
 			if changed[seq] = nil; rng.IntN(3) > 0 {
 				changed[seq] = &Row{Seq: seq}
+				if rng.IntN(4) == 0 {
+					changed[seq].Rank = seq ^ 1
+				}
 			}
 		}
 		if round == 300 {
@@ -48,16 +52,19 @@ func TestTable(t *testing.T) {
 				t.Fatalf("round %d: %d rows, want %d", round, k.table.Len(), len(k.rows))
 			}
 			from := rng.Uint64N(2000)
-			var got, all []uint64
-			k.table.Each(from, func(r *Row) bool { got = append(got, r.Seq); return true })
+			var got, all []*Row
+			k.table.Each(from, func(r *Row) bool { got = append(got, r); return true })
 			for _, seq := range slices.Sorted(maps.Keys(k.rows)) {
 				if k.table.Get(seq) != k.rows[seq] {
 					t.Fatalf("round %d: row %d is another", round, seq)
 				}
-				if seq >= from {
-					all = append(all, seq)
+				if k.rows[seq].Place() >= from {
+					all = append(all, k.rows[seq])
 				}
 			}
+			slices.SortFunc(all, func(a, b *Row) int { // who was moved goes before who is there yet
+				return cmp.Or(cmp.Compare(a.Place(), b.Place()), cmp.Compare(b.Rank, a.Rank))
+			})
 			if !slices.Equal(got, all) {
 				t.Fatalf("round %d, from %d: got %v, want %v", round, from, got, all)
 			}
