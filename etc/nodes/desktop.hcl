@@ -20,4 +20,9 @@ startd {
   cpus   = 6
   memory = "12GiB"
   start  = "TARGET.Walltime > 0 && TARGET.Walltime <= 4*3600" # besides: only short jobs
+
+  # Tasks that come from elsewhere run as users who are nobody here, and those of the owner's own submit host as themselves.
+  accounts {
+    trust "desk57" { users = ["ann"] }
+  }
 }

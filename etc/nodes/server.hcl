@@ -24,4 +24,10 @@ startd {
   listen = ["10.0.0.11:9703"]
   cpus   = 62 # two are kept for the system
   memory = "248GiB"
+
+  # Whose word counts: the login nodes name everybody who has an account here, and nobody else names anybody.
+  accounts {
+    users = "directory"
+    trust "login*" { users = ["*"] }
+  }
 }

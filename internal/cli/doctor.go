@@ -60,6 +60,7 @@ func examine(c *call) error {
 	written, node := c.examineFiles()
 	findings = append(findings, written...)
 	findings = append(findings, c.examineGuard(node)...)
+	findings = append(findings, c.examineAccounts(node)...)
 	findings = append(findings, examineMachine(c.ctx, dir == "" || owns(dir))...)
 	failed := false
 	for _, f := range findings {

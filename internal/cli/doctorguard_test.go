@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/account"
+	"github.com/roost-batch/roost/internal/config"
 )
 
 // TestDoctorNamesTheSources: each is a line, and what is to be done about one that is broken is its cure.
@@ -71,5 +74,38 @@ func TestDoctorKnowsARefusedCertificate(t *testing.T) {
 	}
 	if f := daemonFinding("collector", false, "10.0.0.1:9701 does not answer"); !strings.Contains(f.Cure, "collector.log") {
 		t.Errorf("one that is down: got %+v", f)
+	}
+}
+
+// TestDoctorOnAccounts: as whom tasks run, and who else has the numbers.
+func TestDoctorOnAccounts(t *testing.T) {
+	etc := t.TempDir()
+	if err := os.WriteFile(filepath.Join(etc, "subuid"), []byte("ann:200000:65536\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		accounts config.Accounts
+		want     string
+	}{
+		{config.Accounts{Users: config.AnyUser}, "ok n1: tasks that come from other nodes run as their users, whoever they are: the word of every submit node of the pool counts\n"},
+		{
+			config.Accounts{Users: config.DirectoryUser, Trust: []config.Trust{{Node: "login*", Users: []string{"*", "33000-33999", "root", "no-such-user"}}}},
+			"ok n1: tasks that come from other nodes run as their users, if this machine's directory knows them; whom 1 trust blocks name run as themselves\n" +
+				"warn n1: trust \"login*\" names no-such-user, whom this machine's directory does not know\n",
+		},
+		{
+			config.Accounts{Users: config.SlotUser, SlotUIDs: account.Range{First: 265_000, Last: 265_999}},
+			"ok n1: tasks that come from other nodes run as slot users, 265000-265999\n" +
+				"fail n1: slot users 265000-265999: " + etc + "/subuid gives 200000-265535 to ann, whose files and processes they could reach\n",
+		},
+		{config.Accounts{Users: config.SlotUser, SlotUIDs: account.Range{First: 265_536, Last: 265_999}}, "ok n1: tasks that come from other nodes run as slot users, 265536-265999\n"},
+	} {
+		got := ""
+		for _, f := range examineAccountsOf(&config.Startd{Name: "n1", Accounts: tt.accounts}, etc) {
+			got += fmt.Sprintln(f.Level, f.Text)
+		}
+		if got != tt.want {
+			t.Errorf("%+v: got\n%swant\n%s", tt.accounts, got, tt.want)
+		}
 	}
 }

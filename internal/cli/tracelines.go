@@ -53,7 +53,7 @@ func (t *traced) lines(s *wire.JobStatus, events []*wire.JobEvent) (lines []trac
 			add(e, 'S', traceJob, "Job Run at request of Scheduler@%s on exec_vnode (%s)", j.host, e.GetNode())
 		case "started":
 			add(e, 'M', traceJob, "Started on %s", node)
-			add(e, 'A', traceUsage, "%s", account(j, began, node))
+			add(e, 'A', traceUsage, "%s", accountRecord(j, began, node))
 		case "held":
 			add(e, 'S', traceJob, "Holds u set%s", behind(e.GetText()))
 		case "released":
@@ -90,14 +90,14 @@ func ended(add func(*wire.JobEvent, byte, int, string, ...any), j *pbsJob, e *wi
 	used := fmt.Sprintf("Exit_status=%s resources_used.cput=%s resources_used.mem=%s resources_used.walltime=%s", status, clock(time.Duration(x.GetUserCpu()+x.GetSystemCpu())),
 		kilobytes(peakMemory(x)), clock(time.Duration(x.GetWall())))
 	add(e, 'S', traceJob|traceUsage, "%s", used)
-	add(e, 'A', traceUsage, "%s end=%d %s", account(j, began, node), e.GetTime()/int64(time.Second), used)
+	add(e, 'A', traceUsage, "%s end=%d %s", accountRecord(j, began, node), e.GetTime()/int64(time.Second), used)
 	if e.GetWhat() != "completed" && e.GetWhat() != "ended" && e.GetWhat() != "unlaunched" {
 		add(e, 'S', traceJob, "Job requeued, %s%s", e.GetWhat(), behind(e.GetText()))
 	}
 }
 
-// account is the part of a record of accounting that does not change.
-func account(j *pbsJob, began int64, node string) string {
+// accountRecord is the part of a record of accounting that does not change.
+func accountRecord(j *pbsJob, began int64, node string) string {
 	parts := []string{"user=" + j.GetOwner()}
 	if account := j.account(); account != "" {
 		parts = append(parts, "account="+account)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -149,7 +150,7 @@ func (d span) String() string {
 func wordsOf(name string) []string {
 	switch name {
 	case strings.ToLower(roost.AttrState):
-		return stateNames
+		return append(slices.Clone(stateNames), "Drained") // of a machine whose daemons are stopped, and in files written for HTCondor
 	case strings.ToLower(roost.AttrActivity):
 		return activityNames
 	}
