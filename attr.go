@@ -230,10 +230,11 @@ const (
 
 // Bounds that are checked before work is done.
 const (
-	MaxTasks        = 10_000_000 // of one job
-	MaxAdBytes      = 16 << 20   // of one ad as text, an inline script included
-	MaxJobFileBytes = 16 << 20
-	MaxColumns      = 256
+	MaxTasks         = 10_000_000 // of one job
+	MaxDaemonAdBytes = 1 << 20    // of what a daemon says of itself, as text
+	MaxAdBytes       = 16 << 20   // of one ad as text, an inline script included
+	MaxJobFileBytes  = 16 << 20
+	MaxColumns       = 256
 )
 
 // UsualQueue is the queue that people see jobs in that are in none, and the only one that they may name where administrators have made none.

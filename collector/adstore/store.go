@@ -35,7 +35,7 @@ type Limits struct {
 
 // DefaultLimits are for pools of up to 100,000 machines.
 func DefaultLimits() Limits {
-	return Limits{AdBytes: 1 << 20, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
+	return Limits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
 }
 
 // Update is what a daemon says of its ad.

@@ -36,7 +36,7 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 		own.ending = "the machine has become smaller"
 	}
 	c.now, c.begun = now, now
-	c.claims[own.ID] = &own
+	c.enter(&own)
 	switch {
 	case holds && plant.Is(plant.ForgottenRoom):
 	case holds:

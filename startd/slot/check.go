@@ -15,8 +15,10 @@ func (c *Core) Check() { c.check() }
 func (c *Core) check() {
 	free, busy, waiting := c.free.Empty(), 0, 0
 	running := make([]int, len(c.queues))
+	described := 0
 	for _, claim := range c.sorted() {
 		c.checkClaim(claim)
+		described += claim.text
 		if claim.holds {
 			free.Take(claim.Placement)
 			for _, part := range claim.Placement.Parts {
@@ -65,6 +67,9 @@ func (c *Core) check() {
 	}
 	if !free.Same(c.free) {
 		panic(fmt.Sprintf("free is %v, and by the claims %v", c.free.Left(), free.Left()))
+	}
+	if described != c.described {
+		panic(fmt.Sprintf("claims may take %d bytes of the ad, and %d are counted", described, c.described))
 	}
 	c.checkSizes()
 }

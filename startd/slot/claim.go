@@ -92,6 +92,7 @@ type Claim struct {
 	reserved gpu.Placement // what of that is taken for it already,
 	later    gpu.Placement // and what they hold yet
 
+	text       int             // bytes that the machine's ad may need for it
 	shown      roost.AttemptID // that the machine's ad names
 	shownSaved Saved
 }

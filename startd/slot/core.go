@@ -27,24 +27,25 @@ type Options struct {
 
 // Core holds the books of one machine.
 type Core struct {
-	opt      Options
-	free     *gpu.Free
-	queues   []queue // by unit
-	times    times
-	like     gpu.Request // the last batch request: what waits are predicted for
-	now      Instant     // of the last call that had it
-	claims   map[ClaimID]*Claim
-	tasks    map[roost.TaskID]*Claim // those with an attempt on them
-	parked   map[ClaimID]parked      // on their way to them
-	sessions map[string]*session     // by schedd
-	epoch    uint64                  // highest seen
-	used     map[uint64]bool         // grants of that epoch that became claims
-	nextID   ClaimID
-	draining string   // why no claims are given; empty: they are
-	refused  string   // why none are for now; empty: they are
-	bounds   bounds   // what of the machine is lent
-	version  uint64   // of what the machine ad shows
-	load     *float64 // as last advertised; nil before
+	opt       Options
+	free      *gpu.Free
+	queues    []queue // by unit
+	times     times
+	like      gpu.Request // the last batch request: what waits are predicted for
+	now       Instant     // of the last call that had it
+	claims    map[ClaimID]*Claim
+	tasks     map[roost.TaskID]*Claim // those with an attempt on them
+	parked    map[ClaimID]parked      // on their way to them
+	sessions  map[string]*session     // by schedd
+	epoch     uint64                  // highest seen
+	used      map[uint64]bool         // grants of that epoch that became claims
+	nextID    ClaimID
+	draining  string   // why no claims are given; empty: they are
+	refused   string   // why none are for now; empty: they are
+	bounds    bounds   // what of the machine is lent
+	described int      // bytes that the machine's ad may need for all claims
+	version   uint64   // of what the machine ad shows
+	load      *float64 // as last advertised; nil before
 
 	begun     Instant           // tasks that began by then are of an earlier start; 0: there were none
 	sampled   bool              // it is known what tasks use
@@ -163,7 +164,7 @@ func (c *Core) drop(claim *Claim, reason string) {
 	}
 	c.leave(claim)
 	c.giveBack(claim)
-	delete(c.claims, claim.ID)
+	c.remove(claim)
 	claim.become(Gone)
 	c.version++
 	c.emit(TellLost{claim, reason})

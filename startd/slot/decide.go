@@ -51,7 +51,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, Period: r.Lease, session: r.Session, queue: nowhere,
 	}
 	c.nextID++
-	c.claims[claim.ID] = claim
+	c.enter(claim)
 	c.wake = min(c.wake, claim.Lease)
 	c.emit(Make{claim})
 	switch {
@@ -105,6 +105,9 @@ func (c *Core) admit(r *ClaimRequest) (p plan, err error) {
 		return p, fmt.Errorf("%w: a claim of %v for %v", roost.Invalid, r.Resources, r.Lease)
 	case r.Account != nil:
 		return p, r.Account
+	}
+	if err := c.describable(r); err != nil {
+		return p, err
 	}
 	if r.About.Alone {
 		return c.admitAlone(r)
@@ -188,6 +191,9 @@ func (c *Core) ad(f *gpu.Free) *classad.Ad {
 	ad.SetString(roost.AttrState, state)
 	if c.alone() != nil {
 		ad.SetBool(roost.AttrExclusive, true)
+	}
+	if c.full() {
+		ad.SetBool(roost.AttrRequirements, false)
 	}
 	ad.SetInt(roost.AttrNumClaims, int64(len(c.claims)))
 	ad.SetInt(roost.AttrNumRunning, int64(c.Running()))
