@@ -61,7 +61,7 @@ func (s *transferSlot) wait(ctx context.Context) error {
 	s.of.mu.Unlock()
 	select {
 	case <-runs:
-		return ctx.Err()
+		return context.Cause(ctx)
 	default:
 	}
 	select {
