@@ -82,12 +82,15 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	result := &wire.ActReply_Result{Id: t.text}
 	var events []queue.Event
 	err := t.err
-	past := err == nil && againVerb(req.GetVerb()) && s.inHistory(t.Target)
-	if err == nil && !past {
+	var past *queue.Queue // with a job that is to be run again and has left the queue
+	if err == nil && againVerb(req.GetVerb()) {
+		past = s.pastJob(t.Target)
+	}
+	if err == nil && past == nil {
 		err = s.present(t.Target)
 	}
-	if past {
-		events, err = s.returnJob(now, who, t.Target, req.GetVerb())
+	if past != nil {
+		events, err = s.returnJob(now, who, past, t.Target, req.GetVerb())
 	} else if err == nil {
 		switch req.GetVerb() {
 		case wire.ActRequest_CHECKPOINT:

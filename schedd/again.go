@@ -21,22 +21,22 @@ func againVerb(v wire.ActRequest_Verb) bool {
 	return v == wire.ActRequest_RETRY || v == wire.ActRequest_RERUN
 }
 
-// inHistory reports whether a job has left the queue for the history.
-func (s *Schedd) inHistory(t queue.Target) bool {
+// pastJob is a queue with a job that has left this one for the history; nil where it has not.
+func (s *Schedd) pastJob(t queue.Target) *queue.Queue {
 	if _, ok := s.queue.Status(t.Job.Seq); ok || t.Job.Host != s.node.Name {
-		return false
+		return nil
 	}
-	_, _, err := s.history.Job(t.Job.Seq)
-	return err == nil
+	past, _, err := s.history.Job(t.Job.Seq)
+	if err != nil { // what is not there, or cannot be read, is said when it is looked for as any other
+		return nil
+	}
+	return past
 }
 
-// returnJob decides to run failed and removed tasks again of a job that is in the history.
-func (s *Schedd) returnJob(now time.Time, who queue.Submitter, t queue.Target, verb wire.ActRequest_Verb) ([]queue.Event, error) {
-	past, _, err := s.history.Job(t.Job.Seq)
+// returnJob decides to run failed and removed tasks again of a job that has left the queue.
+func (s *Schedd) returnJob(now time.Time, who queue.Submitter, past *queue.Queue, t queue.Target, verb wire.ActRequest_Verb) ([]queue.Event, error) {
+	t, err := past.Locate(t)
 	if err != nil {
-		return nil, err
-	}
-	if t, err = past.Locate(t); err != nil {
 		return nil, err
 	}
 	events, err := s.queue.Return(now, who, past, t, s.limits())

@@ -218,8 +218,8 @@ func (l *loop) take(news any) {
 		l.healthChanged()
 	case stood:
 		l.stood(n)
-	case undelivered:
-		l.undelivered(n)
+	case sendFailure:
+		l.failedSend(n)
 	case question:
 		n.ask(l)
 		close(n.done)

@@ -8,7 +8,7 @@ import (
 )
 
 // endsWithin is how long a starter may take to end an attempt whose lease is over. One that is stopped, or hangs where a signal reaches it, the kernel deals with
-// before (startd/starter/shim, doom.go). What is left is one that waits for a disk that does not answer, and one of an earlier release.
+// before (startd/starter/shim, leasetimers.go). What is left is one that waits for a disk that does not answer, and one of an earlier release.
 const endsWithin = 5 * time.Second
 
 // endOverdue ends an attempt in the starter's place: by its control group, and by its mark for what is in none. The starter tells how it ended when it can.

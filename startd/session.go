@@ -58,7 +58,7 @@ func (m *machine) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.Fr
 	}
 	defer m.post(closed{s})
 	go m.read(stream, s)
-	return s.write(stream, func(message *wire.FromStartd, err error) { m.post(undelivered{s, message, err}) })
+	return s.write(stream, func(message *wire.FromStartd, err error) { m.post(sendFailure{s, message, err}) })
 }
 
 // speaksFor checks that a peer may act for that schedd: over the network it is what its certificate says. Local daemons are told apart by nothing

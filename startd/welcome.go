@@ -58,15 +58,15 @@ func (l *loop) claimState(c *slot.Claim) *wire.ClaimState {
 	return state
 }
 
-// undelivered gives back a message that could not be sent.
-type undelivered struct {
+// sendFailure gives back a message that could not be sent.
+type sendFailure struct {
 	session *session
 	message *wire.FromStartd
 	err     error
 }
 
-// undelivered ends what a message was about that its schedd cannot be told. The session goes on, and everything else with it.
-func (l *loop) undelivered(n undelivered) {
+// failedSend ends what a message was about that its schedd cannot be told. The session goes on, and everything else with it.
+func (l *loop) failedSend(n sendFailure) {
 	l.refused("a message cannot be sent", "schedd", n.session.schedd, "err", n.err)
 	var about *wire.AttemptRef
 	switch m := n.message.GetOf().(type) {

@@ -37,7 +37,7 @@ func (s *starter) start(o *proto.Order) {
 	}
 	fault.Point(fault.StarterBeforeFork)
 	own := expendable(o.Expendable)
-	s.doom()
+	s.setForkDeadline()
 	pid, pidfd, why := s.launch(o)
 	s.guard()
 	dear(own)

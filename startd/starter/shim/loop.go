@@ -24,8 +24,8 @@ type starter struct {
 	kill      int64       // when the notice is over
 	timer     int         // descriptor
 	armed     int64       // what it is set to
-	wakeTimer kernelTimer // see doom.go
-	doomTimer kernelTimer
+	wakeTimer kernelTimer // see leasetimers.go
+	killTimer kernelTimer
 	killed    bool           // SIGKILL was sent
 	stopping  bool           // the end was ordered, by whatever cause; the first cause stands
 	by        syscall.Signal // with which it was; 0: SIGTERM to all there is

@@ -23,8 +23,8 @@ const (
 	// outlived is how long after its lease a starter is killed whose loop does not come round. It is less than a schedd waits after a lease before it runs
 	// the task elsewhere (10 s), and more than a starter without the right of way may be late on a busy machine.
 	outlived = 4e9 // ns
-	// doomed is the same for one that waits for its child.
-	doomed = 1e9 // ns
+	// forkTime is the same for one that waits for its child.
+	forkTime = 1e9 // ns
 )
 
 // kernelTimer is a timer by which the kernel sends this process a signal. The zero value is none.
@@ -36,28 +36,28 @@ type kernelTimer struct {
 // makeTimers makes both. A user may have used up his timers: then the starter goes on without, and its loop is all there is.
 func (s *starter) makeTimers() {
 	s.wakeTimer.create(int32(unix.SIGCONT))
-	s.doomTimer.create(int32(unix.SIGKILL))
+	s.killTimer.create(int32(unix.SIGKILL))
 }
 
 // guard sets both by the lease. One whose loop comes round after that, because what it has killed does not die at once, is given more time each time.
 func (s *starter) guard() {
 	if s.lease >= never-outlived {
 		s.wakeTimer.set(0)
-		s.doomTimer.set(0)
+		s.killTimer.set(0)
 		return
 	}
 	if t := now(); s.lease <= t {
-		s.doomTimer.set(t + outlived)
+		s.killTimer.set(t + outlived)
 		return
 	}
 	s.wakeTimer.set(s.lease)
-	s.doomTimer.set(s.lease + outlived)
+	s.killTimer.set(s.lease + outlived)
 }
 
-// doom has the starter killed soon after its lease while it forks; guard undoes that.
-func (s *starter) doom() {
-	if s.lease < never-doomed {
-		s.doomTimer.set(s.lease + doomed)
+// setForkDeadline has the starter killed soon after its lease while it forks; guard undoes that.
+func (s *starter) setForkDeadline() {
+	if s.lease < never-forkTime {
+		s.killTimer.set(s.lease + forkTime)
 	}
 }
 
