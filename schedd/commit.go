@@ -45,9 +45,11 @@ func (s *Schedd) commit(ctx context.Context, batches <-chan *batch) error {
 			told = s.notifier.Keep(b.notices) // before the facts: what is in the log is told, though it may be told twice
 		}
 		if len(b.events) > 0 || b.checkpoint != nil {
+			s.writing.Store(int64(boottime()))
 			if err := s.reserve.retry(ctx, func() error { return s.journal.Append(b.events, b.checkpoint) }); err != nil {
 				return fmt.Errorf("write the job log: %w", err)
 			}
+			s.writing.Store(0)
 			s.logSize.Store(int64(s.journal.Size()))
 			if slices.ContainsFunc(b.events, func(e queue.Event) bool { return e.What == queue.Ended }) {
 				fault.Point(fault.ScheddExitRecorded)

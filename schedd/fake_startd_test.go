@@ -27,6 +27,7 @@ type fakeStartd struct {
 	signals   chan *wire.Signal
 	messages  chan *wire.Message
 	limits    chan *wire.Limit
+	renewed   chan *wire.RenewLeases
 	restored  chan []byte // what PutImage brought
 	images    chan []byte // what FetchImage gives, one after the other
 	spoils    bool        // it gives another digest
@@ -48,7 +49,7 @@ func execute(t testing.TB, address string) *fakeStartd {
 	f := &fakeStartd{
 		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
 		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -104,6 +105,11 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 		f.signals <- m.Signal
 	case *wire.ToStartd_Message:
 		f.messages <- m.Message
+	case *wire.ToStartd_Renew:
+		select {
+		case f.renewed <- m.Renew:
+		default: // nobody looks at so many
+		}
 	case *wire.ToStartd_Limit:
 		f.limits <- m.Limit
 	case *wire.ToStartd_Launch:

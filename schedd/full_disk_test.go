@@ -126,6 +126,51 @@ func TestFullDisk(t *testing.T) {
 	t.Logf("%d jobs were acknowledged", len(acknowledged))
 }
 
+// TestRenewalsOnAFullDisk: while the log waits for room, and everything with it, what runs lives on: its leases are renewed.
+func TestRenewalsOnAFullDisk(t *testing.T) {
+	p := newPool(t)
+	p.stop()
+	dir := filepath.Join(p.node.Dir, "schedd")
+	smallDisk(t, dir, 4<<20)
+	p.node.Schedd.JobLease = 2 * time.Second
+	p.start()
+	t.Cleanup(func() { p.stop() })
+	p.run("")
+	held := p.submit("held", 900, "HoldOnSubmit = true").GetIds()[0]
+	reserve := filepath.Join(dir, reserveName)
+	eventually(t, "the reserve", func() bool { _, err := os.Stat(reserve); return err == nil })
+	free := fillDisk(t, dir)
+	if err := os.Remove(reserve); err != nil {
+		t.Fatal(err)
+	}
+	rest := filepath.Join(dir, "rest")
+	if err := os.WriteFile(rest, make([]byte, 16<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("fill the disk: %v", err)
+	}
+	stuck := error(nil)
+	for n := 0; stuck == nil && n < 1000; n++ {
+		verb := []wire.ActRequest_Verb{wire.ActRequest_RELEASE, wire.ActRequest_HOLD}[n%2]
+		_, stuck = p.client.Act(p.ctx(), &wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{held}}})
+	}
+	if stuck == nil || !strings.Contains(stuck.Error(), "no space left") {
+		t.Fatalf("the log does not wait for room: %v", stuck)
+	}
+	for len(p.startd.renewed) > 0 {
+		<-p.startd.renewed
+	}
+	for range 3 { // more than a lease
+		next(t, p.startd.renewed, "a renewal while the log waits")
+	}
+	free()
+	if err := os.Remove(rest); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the log is written again", func() bool {
+		_, err := p.client.Act(p.ctx(), &wire.ActRequest{Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{held}}})
+		return err == nil
+	})
+}
+
 // TestSpoolEndsAtTheReserve: captured output never takes the room of the job log, and what does not come to its end leaves nothing.
 func TestSpoolEndsAtTheReserve(t *testing.T) {
 	p := newPool(t)

@@ -42,11 +42,26 @@ func (s *Schedd) perform(effects []dispatch.Effect, now time.Time) {
 		case dispatch.Release:
 			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: e.Claim}}})
 		case dispatch.Renew:
-			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.Heard, SinceNs: int64(e.Since)}}})
+			s.renewLeases(e)
 		case dispatch.Answer:
 			s.answer(e)
 		}
 	}
+}
+
+// logWait is how long a write of the log may take before leases are renewed without it.
+const logWait = time.Second
+
+// renewLeases tells a node that its leases go on. That rests on nothing that is to be written: as long as the log cannot be, for want of room or because its disk
+// stands still, it goes out before all that waits, or every task would end with its lease.
+func (s *Schedd) renewLeases(e dispatch.Renew) {
+	m := &wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{Heard: e.Heard, SinceNs: int64(e.Since)}}}
+	began, p := dispatch.Instant(s.writing.Load()), s.peers[e.Node]
+	if began > 0 && s.at.boot-began > logWait && p != nil && p.session != nil {
+		p.session.out.put(m)
+		return
+	}
+	s.say(e.Node, m)
 }
 
 // ref is the wire's form of an attempt: the host of the id is the schedd's own.

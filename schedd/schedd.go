@@ -55,6 +55,7 @@ type Schedd struct {
 	logins     *login.Keeper          // nil: it listens to nobody but its own host
 	sessions   atomic.Uint64          // the incarnation of the last session
 	logSize    atomic.Int64           // bytes in the log since the last checkpoint
+	writing    atomic.Int64           // since when the log is written, by CLOCK_BOOTTIME; 0: it is not
 	shells     atomic.Int32           // open through this schedd
 	reaches    atomic.Int32           // calls of jobs under way
 	terminals  atomic.Int32           // of interactive jobs, likewise
