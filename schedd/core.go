@@ -145,7 +145,7 @@ func (c *Core) Opened(m Moment, node string, welcome *wire.SessionWelcome) *Sess
 
 // Heard takes in one message of a session, and Broken its end.
 func (c *Core) Heard(m Moment, v *Session, message *wire.FromStartd) {
-	c.tell(m, sessionNews{v.node, v.of, message})
+	c.tell(m, sessionNews{v.node, v.of, message, 0})
 }
 
 // Broken takes in the end of a session.

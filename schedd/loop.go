@@ -112,6 +112,9 @@ func (s *Schedd) take(news any, now time.Time) {
 	case sessionDown:
 		s.sessionEnded(n)
 	case sessionNews:
+		if n.size > 0 {
+			n.session.room.Release(n.size)
+		}
 		if p := s.peers[n.node]; p != nil && p.session == n.session {
 			s.heard(p, n.message, now)
 		}

@@ -2,9 +2,12 @@ package schedd
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/plant"
@@ -34,6 +37,7 @@ type (
 		node    string
 		session *session
 		message *wire.FromStartd
+		size    int64 // that it holds of the session's bytes
 	}
 )
 
@@ -50,7 +54,12 @@ type peerNode struct {
 // session is one conversation with a startd. A newer one ends it, and what was meant for the older one must not be said on the newer: it was
 // decided before the comparison with what the node has. So every message is put on the session that was the present one when it was decided.
 type session struct {
-	out *outbox[*wire.ToStartd]
+	out  *outbox[*wire.ToStartd]
+	room *semaphore.Weighted // for the bytes that the loop has not taken in yet; nil: the loop takes in each message at once
+}
+
+func newSession() *session {
+	return &session{out: newOutbox[*wire.ToStartd](), room: semaphore.NewWeighted(sessionBytes)}
 }
 
 // connect starts the upkeep of a session with a node.
@@ -98,7 +107,8 @@ func (s *Schedd) keepSession(ctx context.Context, p *peerNode) {
 
 // holdSession opens a session and serves it until it breaks.
 func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(context.Canceled) }
 	defer cancel()
 	stream, err := p.client.Session(ctx, grpc.WaitForReady(true))
 	if err != nil {
@@ -115,15 +125,18 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	if err := welcomed(p.name, welcome); err != nil {
 		return err
 	}
-	now := &session{out: newOutbox[*wire.ToStartd]()}
+	now := newSession()
 	s.post(ctx, sessionUp{p.name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		now.out.pump(ctx, s.signing(p.name, func(m *wire.ToStartd) error { return s.deliver(p.name, m, stream.Send) }))
+		now.out.pump(ctx, s.signing(p.name, func(m *wire.ToStartd) error { return s.deliver(p.name, m, sendInTime(end, stream.Send)) }))
 	}()
-	err = s.readSession(ctx, p.name, now, stream)
+	err = s.readSession(ctx, p.name, now, stream.Recv)
+	if untaken, ok := errors.AsType[untakenError](context.Cause(ctx)); ok {
+		err = untaken
+	}
 	cancel()
 	<-writer
 	s.post(s.life, sessionDown{p.name, now, err})
@@ -139,12 +152,19 @@ func (s *Schedd) greeting(machine string) *wire.SessionHello {
 	return h
 }
 
-func (s *Schedd) readSession(ctx context.Context, name string, now *session, stream wire.Startd_SessionClient) error {
+// readSession brings what a node says to the loop, until the session breaks. A node that says more than the loop takes in waits.
+func (s *Schedd) readSession(ctx context.Context, name string, now *session, recv func() (*wire.FromStartd, error)) error {
 	for {
-		m, err := stream.Recv()
+		m, err := recv()
 		if err != nil {
 			return err
 		}
-		s.post(ctx, sessionNews{name, now, m})
+		size := min(int64(proto.Size(m)), sessionBytes)
+		if err := now.room.Acquire(ctx, size); err != nil {
+			return err
+		}
+		if !s.post(ctx, sessionNews{name, now, m, size}) {
+			return ctx.Err()
+		}
 	}
 }

@@ -8,23 +8,31 @@ import (
 	"log/slog"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// maxWelcome bounds the claims that a node may tell of at the beginning of a session.
-const maxWelcome = 1 << 20
+// Bounds of what a node may say: it is somebody else's, and what it says stays in memory here.
+const (
+	maxWelcome   = 1 << 16     // claims that it may tell of at the beginning of a session
+	welcomeBytes = 64 << 20    // with what it says of them
+	sessionBytes = 8 << 20     // that wait for the loop, or one message
+	takeTime     = time.Minute // for it to take a message
+)
 
 // receiveWelcome receives the welcome of a node, which may come in parts.
 func receiveWelcome(node string, recv func() (*wire.FromStartd, error)) (*wire.SessionWelcome, error) {
 	var whole *wire.SessionWelcome
-	for {
+	for size := 0; ; {
 		m, err := recv()
 		if err != nil {
 			return nil, err
 		}
 		part := m.GetWelcome()
+		size += proto.Size(m)
 		switch {
 		case part == nil:
 			return nil, fmt.Errorf("node %s: %w: a message comes before its welcome is complete", node, roost.Invalid)
@@ -36,7 +44,7 @@ func receiveWelcome(node string, recv func() (*wire.FromStartd, error)) (*wire.S
 		if !part.GetMore() {
 			return whole, nil
 		}
-		if len(part.GetClaims()) == 0 || len(whole.GetClaims()) > maxWelcome {
+		if len(part.GetClaims()) == 0 || len(whole.GetClaims()) > maxWelcome || size > welcomeBytes {
 			return nil, fmt.Errorf("node %s: %w: its welcome has no end", node, roost.Exhausted)
 		}
 	}
@@ -49,6 +57,22 @@ func (s *Schedd) deliver(node string, m *wire.ToStartd, send func(*wire.ToStartd
 		return nil
 	}
 	return send(m)
+}
+
+// sendInTime has a session end when its node does not take a message: what is meant for it would wait here, more and more of it.
+func sendInTime(end context.CancelCauseFunc, send func(*wire.ToStartd) error) func(*wire.ToStartd) error {
+	return func(m *wire.ToStartd) error {
+		late := time.AfterFunc(takeTime, func() { end(untakenError{}) })
+		defer late.Stop()
+		return send(m)
+	}
+}
+
+// untakenError says why a session has ended.
+type untakenError struct{}
+
+func (untakenError) Error() string {
+	return fmt.Sprintf("the node has not taken what was said to it for %v", takeTime)
 }
 
 // endAgain is how often the same end of a session is told of.

@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -51,6 +54,58 @@ func TestReceiveWelcome(t *testing.T) {
 			t.Errorf("%s: %d claims, %v", tt.name, len(got.GetClaims()), err)
 		}
 	}
+}
+
+// TestWelcomeIsBounded: a node does not fill the memory of the schedd with its welcome.
+func TestWelcomeIsBounded(t *testing.T) {
+	long := welcomePart(true, 1)
+	long.GetWelcome().GetClaims()[0].Suspended = strings.Repeat("x", 4<<20)
+	for name, part := range map[string]*wire.FromStartd{"long": long, "many": welcomePart(true, make([]uint64, 4096)...)} {
+		parts := 0
+		_, err := receiveWelcome("n1", func() (*wire.FromStartd, error) { parts++; return proto.CloneOf(part), nil })
+		if !errors.Is(err, roost.Exhausted) || parts > 17 {
+			t.Errorf("%s: after %d parts: %v", name, parts, err)
+		}
+	}
+}
+
+// TestNewsOfANodeIsBounded: what a node says beyond what the loop takes in waits with the node, and goes on when the loop has taken it in.
+func TestNewsOfANodeIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &Schedd{inbox: make(chan any, inboxSize), life: t.Context(), peers: map[string]*peerNode{}}
+		const long = 1 << 20
+		news := &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Stdout: make([]byte, long)}}}
+		said, now := 0, newSession()
+		ctx, cancel := context.WithCancel(t.Context())
+		go s.readSession(ctx, "n1", now, func() (*wire.FromStartd, error) { said++; return news, ctx.Err() })
+		synctest.Wait()
+		if len(s.inbox) == 0 || len(s.inbox)*long > sessionBytes || said > len(s.inbox)+1 {
+			t.Errorf("%d messages wait, and %d were read", len(s.inbox), said)
+		}
+		for range 100 {
+			s.take(<-s.inbox, time.Now())
+			synctest.Wait()
+		}
+		if len(s.inbox) == 0 || len(s.inbox)*long > sessionBytes {
+			t.Errorf("%d messages wait", len(s.inbox))
+		}
+		cancel()
+	})
+}
+
+// TestNodeThatTakesNothing: the session with a node that does not read ends, and what was meant for it goes.
+func TestNodeThatTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancelCause(t.Context())
+		began := time.Now()
+		send := sendInTime(end, func(*wire.ToStartd) error { <-ctx.Done(); return ctx.Err() })
+		if err := send(&wire.ToStartd{}); err == nil || time.Since(began) != takeTime {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		if _, ok := errors.AsType[untakenError](context.Cause(ctx)); !ok {
+			t.Errorf("the session has ended with %v", context.Cause(ctx))
+		}
+	})
 }
 
 // TestSessionEndsAreTold: a session that ends for another reason than that one of the two goes away is a warning, and told once.
