@@ -218,7 +218,7 @@ func TestFrozenStaysFrozen(t *testing.T) {
 	b.program = "exec " + b.copyTest() + " keep nothing -"
 	b.start()
 	b.await("a word", func() bool { return strings.Contains(b.output(), "line 3\n") })
-	if err := freeze(b.group, time.Now().Add(10*time.Second)); err != nil {
+	if err := freeze(b.group, time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	before := b.output()

@@ -46,6 +46,7 @@ type Store struct {
 	coming int64 // bytes of images on their way here
 
 	naming sync.Mutex // held while an image gets a name that must be free
+	places sync.Mutex // held while directories are made for an image, and while empty ones are removed
 }
 
 // Open makes the directory when it is not there.
@@ -60,17 +61,14 @@ func Open(dir string, most int64) (*Store, error) {
 const partial = ".part"
 
 // createPartial creates a file beside an image's place that no other upload, of the same image or of another, has open.
-func createPartial(path string) (f *os.File, err error) {
+func (s *Store) createPartial(path string) (*os.File, error) {
+	s.places.Lock() // from its directory to its file: an empty directory goes with the last image that lay in it
+	defer s.places.Unlock()
 	dir, name := filepath.Split(path)
-	for range 3 { // the directory may go with the last image that lay in it
-		if err = os.MkdirAll(dir, 0o700); err != nil {
-			return nil, err
-		}
-		if f, err = os.CreateTemp(dir, name+".*"+partial); !errors.Is(err, fs.ErrNotExist) {
-			return f, err
-		}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
 	}
-	return nil, err
+	return os.CreateTemp(dir, name+".*"+partial)
 }
 
 // file is where an image lies.
@@ -99,6 +97,8 @@ func (s *Store) Remove(k Key) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	s.places.Lock()
+	defer s.places.Unlock()
 	for dir := filepath.Dir(path); err == nil && dir != s.dir; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
 			break // others lie in it
@@ -116,7 +116,7 @@ func (s *Store) Write(k Key, write func(io.Writer) error) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := createPartial(path)
+	f, err := s.createPartial(path)
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, full(err))
 	}

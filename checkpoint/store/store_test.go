@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -71,6 +72,28 @@ func TestThereAndBack(t *testing.T) {
 }
 
 // Nothing is there of an image that is not whole, or is not what was announced.
+// TestWriteAndRemove: an image finds its directory, whichever others go at the same time.
+func TestWriteAndRemove(t *testing.T) {
+	s := open(t, 0)
+	var all sync.WaitGroup
+	for job := range uint64(8) {
+		all.Go(func() {
+			k := Key{Schedd: "submit", Job: job + 1, Attempt: 1, Sequence: 1}
+			for range 200 {
+				err := s.Write(k, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err })
+				if err == nil {
+					_, err = s.Remove(k)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
 func TestRefused(t *testing.T) {
 	data := []byte("an image of some size")
 	size := int64(len(data))

@@ -56,7 +56,7 @@ func (s *Store) receive(k Key, size int64, recv func() (*wire.FileChunk, error),
 		return err
 	}
 	defer arrived()
-	f, err := createPartial(path)
+	f, err := s.createPartial(path)
 	if err != nil {
 		return fmt.Errorf("%v: %w", k, full(err))
 	}
