@@ -3,8 +3,8 @@
 // # Black holes
 //
 // A broken machine that ends every task at once is free again at once, and draws all that waits into it. Such a machine is drained, with the reason, when
-// within [Window] at least [MinFailures] attempts ended there within [Quick] of their start, of at least [MinJobs] jobs, two owners, and two submit nodes where
-// there are two, and they are most of what ended there. A failure counts when the machine reports it as its own fault, unless others do so too, or when the
+// within [Window] at least [MinFailures] attempts ended there within [Quick] of their start, of at least [MinJobs] jobs, or perJob of each of two, of two owners,
+// and of two submit nodes where there are two, and they are most of what ended there. A failure counts when the machine reports it as its own fault, unless others do so too, or when the
 // same job goes well on other machines: whoever submits broken jobs drains nothing, however many there are.
 //
 // Who fails, and where, is a claim of the submit node: a user can have a program fail on one machine alone, and a submit node can say what it likes. So what one

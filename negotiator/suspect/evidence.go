@@ -92,9 +92,11 @@ func (e *evidence) add(o *Outcome, counts bool) {
 	}
 }
 
-// suffices reports whether there is enough of it, whoever it is from.
+// suffices reports whether there is enough of it, whoever it is from. Of two jobs, all that is remembered has to count: while two long arrays run, nothing else
+// may come to that machine for as long as they last.
 func (e *evidence) suffices() bool {
-	return e.counted >= MinFailures && len(e.jobs) >= MinJobs && e.counted >= 4*e.here.good && !e.common
+	enough := e.counted >= MinFailures && len(e.jobs) >= MinJobs || len(e.jobs) == 2 && e.counted >= 2*perJob
+	return enough && e.counted >= 4*e.here.good && !e.common
 }
 
 // convicts reports whether a machine is to be drained for all: neither one owner nor, where there are several, one submit node brings that about alone.

@@ -45,6 +45,7 @@ type Machine struct {
 	Ad        *classad.Ad   // what it says of itself besides; nil: nothing
 	Owner     *owner.Policy // when it is lent, and how those that run there go when it is not; nil: it is nobody's
 	Visits    Visits        // of its owner, where it has one
+	Fails     bool          // whatever begins there ends at once, and the machine says that it is its own fault
 	Lies      int           // so many attempts end there with an output that nobody has asked for
 }
 

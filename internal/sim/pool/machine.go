@@ -26,6 +26,7 @@ type machineNode struct {
 	units []gpu.Unit
 	given slot.ClaimID // the last claim from before the beginning
 	lied  int          // attempts that ended with an output that nobody had asked for
+	failed int // attempts that it was to begin
 
 	// What is on its disk, or lives beside the startd.
 	hands      map[slot.ClaimID]*hand

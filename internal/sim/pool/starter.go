@@ -181,6 +181,11 @@ func (s *starter) due(number uint64) {
 	}
 	switch number % dueKinds {
 	case dueBegin:
+		if m.of.Fails {
+			m.failed++
+			s.finish(exit(s.attempt, wire.Cause_CAUSE_MACHINE, "its prologue failed"))
+			return
+		}
 		s.phase, s.began = running, m.boot()
 		m.p.begins(m, s)
 		m.plan(m.p.k.Now(), evNews, uint64(s.h.id), &began{s.h.id, s, s.attempt})
