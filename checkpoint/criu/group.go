@@ -9,31 +9,19 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
 // frozen reports whether a cgroup is frozen on its own account.
-func frozen(group string) bool {
-	if group == "" {
-		return false
-	}
-	if text, err := kernfs.Read(filepath.Join(group, "cgroup.freeze")); err == nil {
-		return strings.TrimSpace(string(text)) == "1"
-	}
-	text, _ := kernfs.Read(filepath.Join(group, "freezer.self_freezing"))
-	return strings.TrimSpace(string(text)) == "1"
-}
+func frozen(group string) bool { return group != "" && cgroup.TaskDir(group).Frozen() }
 
 // thaw lets a cgroup go on.
 func thaw(group string) error {
 	if group == "" {
 		return nil
 	}
-	path := filepath.Join(group, "cgroup.freeze")
-	if _, err := os.Stat(path); err == nil {
-		return kernfs.Write(path, []byte("0"))
-	}
-	return kernfs.Write(filepath.Join(group, "freezer.state"), []byte("THAWED"))
+	return cgroup.TaskDir(group).Thaw()
 }
 
 // still freezes a cgroup so that CRIU can go to work at once, and returns the moment at which it began for good.
@@ -45,7 +33,7 @@ func still(group string) (began time.Time, err error) {
 	const patience = 10 * time.Second
 	for first := time.Now(); time.Since(first) < patience; {
 		began = time.Now()
-		if err := freeze(group, first.Add(patience)); err != nil {
+		if err := cgroup.TaskDir(group).Freeze(patience - time.Since(first)); err != nil {
 			return began, err
 		}
 		if !vforking(group) {
@@ -55,30 +43,6 @@ func still(group string) (began time.Time, err error) {
 		time.Sleep(time.Millisecond)
 	}
 	return began, fmt.Errorf("%s: %w: it does not come to rest", group, roost.Unavailable)
-}
-
-// freeze stops a cgroup and waits until it stands.
-func freeze(group string, until time.Time) error {
-	file, text, events, word := "cgroup.freeze", "1", "cgroup.events", "frozen 1"
-	if _, err := os.Stat(filepath.Join(group, file)); err != nil {
-		file, text, events, word = "freezer.state", "FROZEN", "freezer.state", "FROZEN"
-	}
-	if err := kernfs.Write(filepath.Join(group, file), []byte(text)); err != nil {
-		return fmt.Errorf("freeze: %w", err)
-	}
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		now, err := kernfs.Read(filepath.Join(group, events))
-		if err != nil {
-			return fmt.Errorf("freeze: %w", err)
-		}
-		if strings.Contains(string(now), word) {
-			return nil
-		}
-		if time.Now().After(until) {
-			return fmt.Errorf("freeze: %s: %w: a process does not stop", group, roost.Unavailable)
-		}
-		time.Sleep(pause)
-	}
 }
 
 // vforking reports whether a process of a frozen cgroup waits for its child to call exec.

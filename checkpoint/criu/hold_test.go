@@ -14,6 +14,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
 )
 
 // holders open things that cannot be saved.
@@ -218,7 +220,7 @@ func TestFrozenStaysFrozen(t *testing.T) {
 	b.program = "exec " + b.copyTest() + " keep nothing -"
 	b.start()
 	b.await("a word", func() bool { return strings.Contains(b.output(), "line 3\n") })
-	if err := freeze(b.group, time.Now().Add(time.Minute)); err != nil {
+	if err := cgroup.TaskDir(b.group).Freeze(time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	before := b.output()

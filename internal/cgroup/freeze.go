@@ -21,16 +21,16 @@ const frozenWithin = 5 * time.Second
 
 // Freeze stops all processes of the task where they are, and returns when they stand still. Without a task directory, or after five seconds, it
 // is roost.Unavailable; in the latter case the group goes on freezing.
-func (g *Group) Freeze() error { return g.freeze(true) }
+func (g *Group) Freeze() error { return g.freeze(true, frozenWithin) }
 
 // Thaw lets them go on, unless the group is held: then they do when it is not any more.
-func (g *Group) Thaw() error { return g.freeze(false) }
+func (g *Group) Thaw() error { return g.freeze(false, frozenWithin) }
 
-func (g *Group) freeze(want bool) error {
+func (g *Group) freeze(want bool, within time.Duration) error {
 	if g.task == "" {
 		return fmt.Errorf("control group %s: %w: nothing can be frozen on this machine", g.path, roost.Unavailable)
 	}
-	end := time.Now().Add(frozenWithin)
+	end := time.Now().Add(within)
 	for wait := 50 * time.Microsecond; ; wait = min(2*wait, 5*time.Millisecond) {
 		// Version 1 has to be told again, for those that were forked while it froze the others.
 		if err := g.setFrozen(want); err != nil {
@@ -40,7 +40,7 @@ func (g *Group) freeze(want bool) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("control group %s: %w: it is not frozen=%v after %v", g.path, roost.Unavailable, want, frozenWithin)
+			return fmt.Errorf("control group %s: %w: it is not frozen=%v after %v", g.path, roost.Unavailable, want, within)
 		}
 		time.Sleep(wait)
 	}

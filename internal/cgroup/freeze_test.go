@@ -69,8 +69,19 @@ func TestClone(t *testing.T) {
 	c.Wait()
 }
 
-// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood still in version 1 does not run for another moment when it is let go on.
+// TestThawOfTheDoomed: what was in a box whose first process was killed while it stood still in version 1 does not run for another moment when it is let go on,
+// whoever does that.
 func TestThawOfTheDoomed(t *testing.T) {
+	for name, thaw := range map[string]func(*Group) error{
+		"its host":       func(g *Group) error { return g.Hold(false) },
+		"by its path":    func(g *Group) error { return TaskDir(g.HoldDir()).Thaw() },
+		"one that waits": (*Group).Thaw,
+	} {
+		t.Run(name, func(t *testing.T) { testThawOfTheDoomed(t, name == "one that waits", thaw) })
+	}
+}
+
+func testThawOfTheDoomed(t *testing.T, inner bool, thaw func(*Group) error) {
 	h := testHost(t)
 	need(t, h, h.v1["freezer"], "freeze in version 1")
 	h.taskBase = ""
@@ -98,11 +109,17 @@ func TestThawOfTheDoomed(t *testing.T) {
 		return info.Size()
 	}
 	until(t, "it writes", func() bool { return size() > 0 && len(processes(g.TaskDir())) == 9 })
-	g.Hold(true)
-	stands(t, g)
+	if inner {
+		err = g.Freeze()
+	} else {
+		err = TaskDir(g.HoldDir()).Freeze(frozenWithin)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := size()
 	c.Process.Kill()
-	if err := g.Hold(false); err != nil {
+	if err := thaw(g); err != nil {
 		t.Fatal(err)
 	}
 	c.Wait()

@@ -30,8 +30,18 @@ func (d TaskDir) Check() error {
 
 func (d TaskDir) group() *Group {
 	_, err := os.Stat(filepath.Join(string(d), "freezer.state"))
-	return &Group{path: string(d), task: string(d), freezer: err == nil}
+	return &Group{path: string(d), task: string(d), hold: string(d), freezer: err == nil}
 }
+
+// Freeze stops all processes in the directory and below it, and returns when they stand still. What takes longer than that is roost.Unavailable, and goes on
+// freezing.
+func (d TaskDir) Freeze(within time.Duration) error { return d.group().freeze(true, within) }
+
+// Thaw lets them go on, unless a directory above is frozen; those of a sandbox that was killed meanwhile do not run again.
+func (d TaskDir) Thaw() error { return d.group().setFrozen(false) }
+
+// Frozen reports whether the directory is frozen on its own account, at rest already or not.
+func (d TaskDir) Frozen() bool { return d.group().held() }
 
 // Populated reports whether there is a process in the directory, or below it.
 func (d TaskDir) Populated() bool {
