@@ -32,12 +32,18 @@ const waitProgram = `read -r how n < "$0" || exit 129; [ "$how" = kill ] || exit
 // attachPatience is how long a job waits for its terminal. Whoever has that comes at once, or after a restart of his schedd.
 const attachPatience = time.Minute
 
-// prepareTerminal makes the pipe. Only the job's user can read it.
+// prepareTerminal makes the pipe. Only the job's user can read it, and only we write to it: root can in any case, and whoever runs a startd as himself, and so
+// his own jobs alone, needs the right.
 func (h *hand) prepareTerminal(path string) error {
-	if err := unix.Mkfifo(path, 0o400); err != nil {
+	own := int(h.cred.UID) == os.Geteuid()
+	mode := uint32(0o400)
+	if own {
+		mode = 0o600
+	}
+	if err := unix.Mkfifo(path, mode); err != nil {
 		return fmt.Errorf("pipe of the terminal: %w", err)
 	}
-	if int(h.cred.UID) == os.Geteuid() {
+	if own {
 		return nil
 	}
 	return os.Lchown(path, int(h.cred.UID), int(h.cred.GID))
