@@ -98,7 +98,7 @@ func (a *administration) pass(ctx context.Context, p position, req *wire.CellReq
 func (a *administration) change(ctx context.Context, req *wire.CellRequest) error {
 	c := ledger.Command{
 		Who: req.GetWho(), Trusted: req.GetTrusted(), Verb: ledger.Verb(req.GetVerb()), Kind: ledger.Kind(req.GetKind()), Name: req.GetName(),
-		Object: req.GetObject(), Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(),
+		Object: req.GetObject(), Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
 	}
 	var refused error
 	if err := a.inspect(ctx, func(_ time.Time, l *ledger.Ledger, p *stand) {
@@ -118,14 +118,18 @@ func (a *administration) change(ctx context.Context, req *wire.CellRequest) erro
 func (a *administration) show(ctx context.Context, req *wire.CellRequest) (*wire.CellReply, error) {
 	var answer any
 	var err error
-	if ierr := a.inspect(ctx, func(now time.Time, l *ledger.Ledger, p *stand) { answer, err = paper(now, l, p, req) }); ierr != nil {
+	var digest []byte
+	if ierr := a.inspect(ctx, func(now time.Time, l *ledger.Ledger, p *stand) {
+		answer, err = paper(now, l, p, req)
+		digest = l.Digest(ledger.Kind(req.GetKind()))
+	}); ierr != nil {
 		return nil, ierr
 	}
 	if err != nil {
 		return nil, err
 	}
 	text, err := json.Marshal(answer)
-	return &wire.CellReply{Document: text}, err
+	return &wire.CellReply{Document: text, Digest: digest}, err
 }
 
 // What can be shown beside the objects of the ledger.

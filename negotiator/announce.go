@@ -28,7 +28,10 @@ func (c *cell) announce() {
 				m.Admission = m.Admission || pool.Queued.Any() || pool.QueuedAmounts.Any()
 			}
 			m.Groups = namesOf(l.Groups(), func(g ledger.Group) string { return g.Name })
-			m.Reservations = namesOf(l.Reservations(), func(r ledger.Reservation) string { return r.Name })
+			m.Reservations = namesOf(slices.DeleteFunc(l.Reservations(), isDeleting), func(r ledger.Reservation) string { return r.Name })
+			for _, r := range slices.DeleteFunc(l.Reservations(), func(r ledger.Reservation) bool { return !isDeleting(r) }) {
+				m.Deleting = append(m.Deleting, r.Name)
+			}
 			m.Limits = namesOf(l.Limits(), func(m ledger.Limit) string { return m.Name })
 			m.JobAdmins = l.JobAdmins()
 			c.announced = announcement{l.Policy() + 1, m}
@@ -59,6 +62,8 @@ func (c *cell) announce() {
 		}
 	}
 }
+
+func isDeleting(r ledger.Reservation) bool { return r.Deleting }
 
 // notice is what a schedd was told last: of which version of the policy, and which part of the machines it prefers.
 type notice struct {

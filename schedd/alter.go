@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,7 +114,8 @@ func setFilled(ad *classad.Ad, names []string) {
 	ad.SetStrings(roost.AttrQueueFilled, names)
 }
 
-// moveJob decides that a job goes to another queue, which gives it its own defaults for those of the queue before. One that runs stays where it is (OpenPBS,
+// moveJob decides that a job goes to another queue, which gives it its own defaults for those of the queue before, or to a reservation; it leaves the one that it
+// is in. One that runs stays where it is (OpenPBS,
 // req_movejob).
 func (s *Schedd) moveJob(now time.Time, who queue.Submitter, t queue.Target, to string) ([]queue.Event, error) {
 	events, err := s.queue.Alter(now, who, t, queue.Alteration{Changes: classad.New(), Basis: -1, Idle: true, Conform: func(spec *queue.Spec) error {
@@ -135,9 +137,11 @@ func (s *Schedd) received(t queue.Target, spec *queue.Spec, to string) error {
 	if to == "" {
 		to = e.policy.GetDefaultQueue()
 	}
-	if was, _ := spec.Ad.Str(roost.AttrQueue); was == to {
+	was, _ := spec.Ad.Str(roost.AttrQueue)
+	if reserved, _ := spec.Ad.Str(roost.AttrReservation); cmp.Or(reserved, was) == to {
 		return nil
 	}
+	spec.Ad.Delete(roost.AttrReservation)
 	if unmade(e.policy, to) {
 		return missing("queue", to, []string{roost.UsualQueue})
 	}
@@ -169,7 +173,7 @@ func (s *Schedd) reorder(chosen []target, who queue.Submitter, now time.Time) ([
 			return nil, err
 		}
 		st, _ := s.queue.Status(t.Job.Seq)
-		queues = append(queues, st.Queue)
+		queues = append(queues, cmp.Or(st.Reserved, st.Queue))
 	}
 	if len(chosen) != 2 {
 		return nil, fmt.Errorf("%w: two jobs change places, and %d are named", roost.Invalid, len(chosen))

@@ -239,6 +239,7 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.negotiator.ruled(m.Policy)
 		s.admins.set(m.Policy.GetJobAdmins())
 		s.rules = m.Policy
+		s.removeReserved(s.at.now)
 		s.negotiator.admission.routes.full = nil
 		s.tryAll()
 	case *wire.ToSchedd_Room:

@@ -63,7 +63,7 @@ func namedOne(p *wire.Policy, spec *queue.Spec) error {
 
 // unmade reports whether a queue is named where nobody has made any: there is the usual one then, and no other.
 func unmade(p *wire.Policy, name string) bool {
-	return name != "" && name != roost.UsualQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil
+	return name != "" && name != roost.UsualQueue && len(p.GetQueues()) == 0 && p.GetReservations() != nil && !reservationMeant(p, name)
 }
 
 // mostShown is how many names are shown to somebody who has mistaken one.

@@ -57,7 +57,11 @@ type entry struct {
 
 // enqueue makes jobs what their queues want them to be. Nothing is changed of a submission that is refused but for its own ads.
 func (e *entry) enqueue(specs []queue.Spec) error {
-	if len(e.policy.GetQueues()) == 0 && e.policy.GetAll() == nil {
+	reserves := func(spec queue.Spec) bool {
+		name, _ := spec.Ad.Str(roost.AttrQueue)
+		return reservationMeant(e.policy, name)
+	}
+	if len(e.policy.GetQueues()) == 0 && e.policy.GetAll() == nil && !slices.ContainsFunc(specs, reserves) {
 		return nil
 	}
 	if why := e.barred(e.policy.GetAll()); why != "" {
@@ -76,8 +80,11 @@ func (e *entry) enqueue(specs []queue.Spec) error {
 }
 
 // enter puts a job into the queue of that name, or into the one that it routes to: the job's ad names the queue afterwards, and has what the queue gives.
-// What an earlier queue gave is gone. The empty name is that of no queue. An error leaves the job as it was.
+// What an earlier queue gave is gone. The empty name is that of no queue, and that of a reservation stands for it and the default queue. An error leaves the job as it was.
 func (e *entry) enter(spec *queue.Spec, name string) error {
+	if reservationMeant(e.policy, name) {
+		return e.enterReservation(spec, name)
+	}
 	if name == "" || len(e.policy.GetQueues()) == 0 { // where nobody knows which there are any name will do
 		return e.take(spec, &wire.JobQueue{Name: name, Enabled: true})
 	}

@@ -18,7 +18,7 @@ func TestEnqueue(t *testing.T) {
 			Least: &wire.Extent{MilliCpus: proto.Int64(500)}, Most: &wire.Extent{WalltimeS: proto.Int64(3600), Memory: proto.Int64(4 << 30)}},
 		{Name: "urgent", Band: "production", Enabled: true, Users: []string{"eve"}, Groups: []string{"sci"}},
 		{Name: "closed"},
-	}}
+	}, Reservations: &wire.Names{Name: []string{"R1", "work"}}}
 	for _, c := range []struct {
 		name, ad string
 		want     string // an expression that holds of the ad afterwards, or the text of an error
@@ -31,6 +31,9 @@ func TestEnqueue(t *testing.T) {
 		{"too little", `RequestCpus = 0.25`, "queue work: limit reached: a task asks for 0.25 of cpus, and 0.5 is the least here", roost.Exhausted},
 		{"too long", `Walltime = 7200`, "queue work: limit reached: a task asks for 2h0m0s of walltime, and 1h0m0s is the most here", roost.Exhausted},
 		{"none of that name", `Queue = "wrok"`, `queue wrok: not found: there is no such queue (did you mean "work"?); there are work, urgent, closed`, roost.NotFound},
+		{"a reservation", `Queue = "R1"`, `Queue == "work" && Reservation == "R1" && JobPrio == 7`, nil},
+		{"a reservation that does not suit the default queue", `Queue = "R1"; Walltime = 7200`, "queue work: limit reached: a task asks for 2h0m0s of walltime, and 1h0m0s is the most here", roost.Exhausted},
+		{"a queue called like a reservation", `Queue = "work"`, `Queue == "work" && Reservation =?= undefined`, nil},
 		{"not enabled", `Queue = "closed"`, "queue closed: not possible in this state: it takes no jobs now", roost.Conflict},
 		{"not for everybody", `Queue = "urgent"`, "queue urgent: permission denied: ann may not use it", roost.PermissionDenied},
 		{"for a group", `Queue = "urgent"; AccountingGroup = "sci.chem"`, `Band == "production" && RequestCpus =?= undefined`, nil},

@@ -98,14 +98,20 @@ func (c *call) operands(wanted ...string) error {
 
 // shown reads what the cell has of a kind.
 func (c *call) shown(kind string, into any) error {
+	_, err := c.shownAs(kind, into)
+	return err
+}
+
+// shownAs is shown with the digest of what there is of the kind.
+func (c *call) shownAs(kind string, into any) (digest []byte, err error) {
 	reply, err := c.cell(&wire.CellRequest{Verb: "show", Kind: kind})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := json.Unmarshal(reply.GetDocument(), into); err != nil {
-		return problem(roost.Internal, "what the negotiator says of %s cannot be read: %v", kind, err)
+		return nil, problem(roost.Internal, "what the negotiator says of %s cannot be read: %v", kind, err)
 	}
-	return nil
+	return reply.GetDigest(), nil
 }
 
 // entered is an object of type T with who has set it.

@@ -29,8 +29,10 @@ func (f *fake) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, 
 	if req.GetVerb() != "show" {
 		c := ledger.Command{
 			Who: "root@pool", Trusted: true, Verb: ledger.Verb(req.GetVerb()), Kind: ledger.Kind(req.GetKind()), Name: req.GetName(), Object: req.GetObject(),
-			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(),
+			Whole: req.GetWhole(), Fresh: req.GetFresh(), Unsure: req.GetUnsure(), Basis: req.GetBasis(),
 		}
+		f.ledger.Apply(&ledger.Entry{At: noon.UnixNano(), Epoch: epoch, Commands: f.meanwhile})
+		f.meanwhile = nil
 		return &wire.CellReply{}, f.ledger.Apply(&ledger.Entry{At: noon.UnixNano(), Epoch: epoch, Commands: []ledger.Command{c}}).Commands[0]
 	}
 	var answer any = f.ledger.Objects(ledger.Kind(req.GetKind()))
@@ -51,7 +53,35 @@ func (f *fake) Cell(_ context.Context, req *wire.CellRequest) (*wire.CellReply, 
 		}
 	}
 	text, err := json.Marshal(answer)
-	return &wire.CellReply{Document: text}, err
+	return &wire.CellReply{Document: text, Digest: f.ledger.Digest(ledger.Kind(req.GetKind()))}, err
+}
+
+// TestReservationsAtOnce holds that of two who would take the same room only one gets it, also if neither has seen the other's reservation.
+func TestReservationsAtOnce(t *testing.T) {
+	f := someJobs()
+	dir := f.serve(t)
+	other := ledger.Command{Who: "bob@pool", Trusted: true, Verb: ledger.Set, Kind: ledger.KindReservation,
+		Object: []byte(`{"name": "R7", "users": ["bob"], "amount": {"cpus": 12}, "from": "2026-03-01T13:00:00Z", "until": "2026-03-01T14:00:00Z"}`)}
+	for _, c := range []struct {
+		line      string
+		meanwhile []ledger.Command
+		code      int
+	}{
+		{"pbs_rsub -R 1300 -E 1400 -l ncpus=8", []ledger.Command{other}, pbsTooMany},
+		{"pbs_rdel R7", nil, 0},
+		{"pbs_rsub -R 1300 -E 1400 -l ncpus=4", nil, 0},
+		{"pbs_ralter -l select=1:ncpus=8 R1", []ledger.Command{other}, pbsTooMany},
+		{"pbs_rdel R7", nil, 0},
+		{"pbs_ralter -l select=1:ncpus=8 R1", nil, 0},
+	} {
+		a, _, stderr := testApp(t, dir)
+		f.mu.Lock()
+		f.meanwhile = c.meanwhile
+		f.mu.Unlock()
+		if code := a.Run(t.Context(), strings.Fields(c.line)); code != c.code {
+			t.Errorf("%s: exit status %d, want %d; %s", c.line, code, c.code, stderr)
+		}
+	}
 }
 
 // TestAdministration holds what the commands of administrators print, against one cell.

@@ -31,6 +31,7 @@ type fake struct {
 	logs        func(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
 	why         *wire.WhyReply
 	ledger      *ledger.Ledger
+	meanwhile   []ledger.Command // of others, just before the next one
 	events      []*wire.JobEvent
 	silent      []*wire.Silent
 	checkpoint  []byte

@@ -10,13 +10,14 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
 func pbsRstatCommand() *command {
 	return &command{
 		name: "pbs_rstat", group: groupPBS, brief: "list reservations", args: "[-B | -S | -f | -F] [RESERVATION…]", raw: true, most: -1, do: pbsRstat,
-		about: "Lists the reservations that are not over, whoever has made them and however, or those named: CO is one that is to come, RN one that holds now, FN one that is over.",
+		about: "Lists the reservations that are not over, whoever has made them and however, or those named: CO is one that is to come, RN one that holds now, DJ one whose jobs are being deleted, FN one that is over.",
 		examples: []example{
 			{"pbs_rstat", "all that are to come, or hold now"},
 			{"pbs_rstat -f R12", "everything about one"},
@@ -33,9 +34,10 @@ func pbsRstat(c *call) error {
 	}
 	o, err := getopt(c.args, "BfFS")
 	if err != nil {
-		return c.pbsUsage(err.Error())
+		fmt.Fprintf(c.stderr, "pbs_rstat: %v\nUsage:\n\tpbs_rstat [-fFBS] [reservation-id]\n\tpbs_rstat --version\n", err)
+		return exit(1)
 	}
-	all, err := c.reservations()
+	all, _, err := c.reservations()
 	if err != nil {
 		return c.pbsFail(err)
 	}
@@ -43,12 +45,13 @@ func pbsRstat(c *call) error {
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	chosen, code := []entered[ledger.Reservation]{}, 0
+	chosen, malformed := []entered[ledger.Reservation]{}, false
 	for _, text := range o.operands {
-		if r, ok := c.reservation(text, all); ok {
+		if strings.ContainsFunc(strings.TrimSpace(text), unfitForID) || strings.Trim(text, " .@") == "" {
+			fmt.Fprintf(c.stderr, "pbs_rstat: illegally formed reservation identifier: %s\n", qstat.Visible(text))
+			malformed = true
+		} else if r, ok := c.reservation(text, all); ok { // one that there is not is no failure (OpenPBS)
 			chosen = append(chosen, r)
-		} else {
-			code = pbsUnknownJob
 		}
 	}
 	for _, r := range all {
@@ -56,72 +59,83 @@ func pbsRstat(c *call) error {
 			chosen = append(chosen, r)
 		}
 	}
+	format := byte('S')
+	for _, given := range o.order {
+		format = given.Letter // the last counts
+	}
 	for i := range chosen {
 		r := &chosen[i]
-		switch {
-		case o.has('B'):
+		switch format {
+		case 'B':
 			fmt.Fprintf(c.stdout, "Resv ID: %s.%s\n", r.Name, server)
-		case o.has('f') || o.has('F'):
+		case 'f', 'F':
 			c.fullReservation(r, server)
 		default:
 			c.reservationLine(r, server, i == 0)
 		}
 	}
-	if code != 0 {
-		return exit(code)
+	if malformed {
+		return exit(1)
 	}
 	return nil
 }
 
-// reservationState is what PBS calls it, short and long.
-func reservationState(r *ledger.Reservation, now time.Time) (letters, word string) {
+// reservationState is what PBS calls it, short and long, and the number of its substate.
+func reservationState(r *ledger.Reservation, now time.Time) (letters, word, substate string) {
 	switch {
+	case r.Deleting:
+		return "DJ", "RESV_DELETING_JOBS", "9"
 	case now.Before(r.From):
-		return "CO", "RESV_CONFIRMED"
+		return "CO", "RESV_CONFIRMED", "2"
 	case now.Before(r.Until):
-		return "RN", "RESV_RUNNING"
+		return "RN", "RESV_RUNNING", "5"
 	}
-	return "FN", "RESV_FINISHED"
+	return "FN", "RESV_FINISHED", "6"
 }
 
+// reservationLine prints one in the columns of OpenPBS, which are cut where they are full.
 func (c *call) reservationLine(r *entered[ledger.Reservation], server string, first bool) {
-	const form = "%-15s %-9s %-15s %-5s %s\n"
+	const form = "%-10.10s %-8.8s %-8.8s %-5.5s %17.17s / %s / %-17.17s\n"
 	if first {
-		fmt.Fprintf(c.stdout, form, "Resv ID", "Queue", "User", "State", "Start / Duration / End")
-		fmt.Fprintln(c.stdout, strings.Repeat("-", 85))
+		fmt.Fprintf(c.stdout, form, "Resv ID", "Queue", "User", "State", "Start", "Duration", "End")
+		fmt.Fprintln(c.stdout, strings.Repeat("-", 69))
 	}
 	o := &r.Object
-	state, _ := reservationState(o, c.now())
-	fmt.Fprintf(c.stdout, form, r.Name+"."+server, r.Name, printable(cmp.Or(r.By, "-")), state,
-		fmt.Sprintf("%s / %d / %s", c.dayTime(o.From), int64(o.Until.Sub(o.From)/time.Second), c.dayTime(o.Until)))
+	state, _, _ := reservationState(o, c.now())
+	fmt.Fprintf(c.stdout, form, r.Name+"."+server, r.Name, printable(cmp.Or(strings.Join(o.Users, ","), "-")), state,
+		c.dayTime(o.From), strconv.FormatInt(int64(o.Until.Sub(o.From)/time.Second), 10), c.dayTime(o.Until))
 }
 
-// dayTime is a time of today, or with its day.
+// dayTime is a time of today, of this week from Sunday on, of this year, or of another one, as OpenPBS tells it.
 func (c *call) dayTime(t time.Time) string {
 	now := c.now()
 	t = t.In(now.Location())
+	sunday := now.YearDay() - int(now.Weekday())
 	switch {
-	case t.Year() == now.Year() && t.YearDay() == now.YearDay():
+	case t.Year() != now.Year():
+		return t.Format("Mon Jan 02 2006 15:04")
+	case t.YearDay() == now.YearDay():
 		return t.Format("Today 15:04")
-	case t.Year() == now.Year():
-		return t.Format("Mon Jan 02 15:04")
+	case t.YearDay() >= sunday && t.YearDay() < sunday+7:
+		return t.Format("Mon 15:04")
 	}
-	return t.Format("Mon Jan 02 2006 15:04")
+	return t.Format("Mon Jan 02 15:04")
 }
 
 func (c *call) fullReservation(r *entered[ledger.Reservation], server string) {
 	o := &r.Object
-	instant := func(t time.Time) string { return t.In(c.now().Location()).Format("Mon Jan _2 15:04:05 2006") }
+	instant := func(t time.Time) string { return t.In(c.now().Location()).Format("Mon Jan 02 15:04:05 2006") }
 	add := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(c.stdout, "%s = %s\n", name, printable(value))
 		}
 	}
 	fmt.Fprintf(c.stdout, "Resv ID: %s.%s\n", r.Name, server)
-	_, state := reservationState(o, c.now())
+	_, state, substate := reservationState(o, c.now())
 	add("Reserve_Name", cmp.Or(o.Reason, "NULL"))
 	add("Reserve_Owner", r.By)
 	add("reserve_state", state)
+	add("reserve_substate", substate)
 	add("reserve_start", instant(o.From))
 	add("reserve_end", instant(o.Until))
 	add("reserve_duration", strconv.FormatInt(int64(o.Until.Sub(o.From)/time.Second), 10))
@@ -143,7 +157,7 @@ func (c *call) fullReservation(r *entered[ledger.Reservation], server string) {
 	}
 	add("Authorized_Users", strings.Join(o.Users, ","))
 	add("Authorized_Groups", strings.Join(o.Groups, ","))
-	add("mtime", instant(r.At))
 	add("server", server)
+	add("mtime", instant(r.At))
 	fmt.Fprintln(c.stdout)
 }

@@ -56,7 +56,7 @@ func pbsRalterCommand() *command {
 func pbsRdelCommand() *command {
 	return &command{
 		name: "pbs_rdel", group: groupPBS, brief: "delete reservations", args: "RESERVATION…", raw: true, most: -1, do: pbsRdel,
-		about: "Takes reservations away. What runs in one goes on; what waits for it waits on, and qdel deletes it.",
+		about: "Takes reservations away, and deletes the jobs in them, also those that run: it ends when they have ended.",
 		examples: []example{
 			{"pbs_rdel R12", "take it away"},
 			{"pbs_rdel R12 R13.n1", "take away two"},
@@ -168,7 +168,7 @@ func (c *call) newReservation(o *options) (name string, err error) {
 		return "", err
 	}
 	for {
-		all, err := c.reservations()
+		all, basis, err := c.reservations()
 		if err != nil {
 			return "", err
 		}
@@ -186,7 +186,7 @@ func (c *call) newReservation(o *options) (name string, err error) {
 		w["name"] = name
 		keepTimes(w, from, until)
 		keepWish(w, &asked)
-		_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindReservation), Object: w.text(), Whole: true, Fresh: true})
+		_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindReservation), Object: w.text(), Whole: true, Fresh: true, Basis: basis})
 		if err == nil || !errors.Is(fromWire(err), roost.Conflict) {
 			return name, err
 		}
@@ -240,9 +240,10 @@ func unforced(err error) string {
 	return text
 }
 
-func (c *call) reservations() (all []entered[ledger.Reservation], err error) {
-	err = c.shown(string(ledger.KindReservation), &all)
-	return all, err
+// reservations are all that there are, and what to say with a change that rests on them: it is not made if one of them is another by then.
+func (c *call) reservations() (all []entered[ledger.Reservation], basis []byte, err error) {
+	basis, err = c.shownAs(string(ledger.KindReservation), &all)
+	return all, basis, err
 }
 
 // reservation finds the one that an operand names, with or without its server.
@@ -270,26 +271,32 @@ func pbsRalter(c *call) error {
 	if len(o.operands) != 1 || len(o.given) == 0 {
 		return c.pbsUsage("")
 	}
-	all, err := c.reservations()
-	if err != nil {
-		return c.pbsFail(err)
-	}
-	old, ok := c.reservation(o.operands[0], all)
-	if !ok {
-		return exit(pbsUnknownJob)
-	}
 	server, err := c.serverName()
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	if err := c.changeReservation(&o, &old, all); err != nil {
-		return c.reservationFail(err)
+	for {
+		all, basis, err := c.reservations()
+		if err != nil {
+			return c.pbsFail(err)
+		}
+		old, ok := c.reservation(o.operands[0], all)
+		if !ok {
+			return exit(pbsUnknownReservation)
+		}
+		err = c.changeReservation(&o, &old, all, basis)
+		if errors.Is(fromWire(err), roost.Conflict) { // another one has changed meanwhile
+			continue
+		}
+		if err != nil {
+			return c.reservationFail(err)
+		}
+		fmt.Fprintf(c.stdout, "%s: %s.%s CONFIRMED\n", c.cmd.name, old.Name, server)
+		return nil
 	}
-	fmt.Fprintf(c.stdout, "%s: %s.%s CONFIRMED\n", c.cmd.name, old.Name, server)
-	return nil
 }
 
-func (c *call) changeReservation(o *options, old *entered[ledger.Reservation], all []entered[ledger.Reservation]) error {
+func (c *call) changeReservation(o *options, old *entered[ledger.Reservation], all []entered[ledger.Reservation], basis []byte) error {
 	asked, err := c.reservationWish(o)
 	if err != nil {
 		return err
@@ -322,6 +329,6 @@ func (c *call) changeReservation(o *options, old *entered[ledger.Reservation], a
 	if asked.Sized {
 		keepWish(w, &asked)
 	}
-	_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindReservation), Object: w.text()})
+	_, err = c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindReservation), Object: w.text(), Basis: basis})
 	return err
 }

@@ -15,9 +15,10 @@ import (
 func qmoveCommand() *command {
 	return &command{
 		name: "qmove", group: groupPBS, brief: "move jobs to another queue", args: "DESTINATION JOB…", raw: true, most: -1, do: qmove,
-		about: "Moves jobs, or whole arrays (123[]), that wait to another queue of the node where they were submitted: QUEUE, QUEUE@NODE, or @NODE for its default queue. What the queue before has given a job it loses, and the new queue gives it what it does not say.",
+		about: "Moves jobs, or whole arrays (123[]), that wait to another queue of the node where they were submitted: QUEUE, QUEUE@NODE, or @NODE for its default queue. A reservation is a queue here. What the queue before has given a job it loses, and the new queue gives it what it does not say.",
 		examples: []example{
 			{"qmove long 123", "move a job to the queue long"},
+			{"qmove R12 123", "move a job into a reservation"},
 			{"qmove batch $(qselect -u ann -q short -s Q)", "move all that wait in another"},
 		},
 		flags: []ucli.Flag{},

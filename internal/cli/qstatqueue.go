@@ -26,8 +26,24 @@ func (l *pbsList) knownQueues() (all []ledger.Queue, known bool) {
 	for _, e := range entries {
 		all = append(all, e.Object)
 	}
+	all = append(all, l.reservationQueues(all)...)
 	slices.SortFunc(all, func(a, b ledger.Queue) int { return strings.Compare(a.Name, b.Name) })
 	return all, true
+}
+
+// reservationQueues are the reservations that are not over, as PBS has them: queues, that start their jobs while they hold.
+func (l *pbsList) reservationQueues(others []ledger.Queue) (all []ledger.Queue) {
+	entries, _, err := l.reservations()
+	if err != nil {
+		return nil // the queues are known all the same
+	}
+	for i := range entries {
+		r := &entries[i].Object
+		if isOther := slices.ContainsFunc(others, func(q ledger.Queue) bool { return q.Name == r.Name }); !isOther && l.now().Before(r.Until) {
+			all = append(all, ledger.Queue{Name: r.Name, Enabled: !r.Deleting, Started: !r.Deleting && !l.now().Before(r.From)})
+		}
+	}
+	return all
 }
 
 // knownQueue reports whether there may be a queue of that name.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -96,9 +97,7 @@ func pbsState(s *wire.JobStatus) string {
 	return string(state.PBSLetter())
 }
 
+// pbsQueue is the queue of a job in PBS's sense, where reservations are queues.
 func pbsQueue(s *wire.JobStatus) string {
-	if s.GetQueue() != "" {
-		return s.GetQueue()
-	}
-	return roost.UsualQueue
+	return cmp.Or(s.GetReservation(), s.GetQueue(), roost.UsualQueue)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +139,8 @@ func reservationCommand() *command {
 			{"roost reservation", "all reservations"},
 			{"roost reservation set class --users ann,bob --nodes n1,n2 --from '2026-03-01 08:00' --until '2026-03-01 12:00'", "two nodes for a morning"},
 			{"roost reservation set deadline --groups sci --cpus 128 --from 2d --until 4d", "128 cores the day after tomorrow, for two days"},
-			{"roost reservation rm class", "take it away"},
+			{"roost reservation rm class", "take it away; what runs in it goes on, and what waits for it waits"},
+			{"roost reservation rm --jobs class", "take it away and remove its jobs"},
 		},
 		flags: append([]ucli.Flag{
 			&ucli.StringSliceFlag{Name: "users", Usage: "for these users, `A,B`"},
@@ -149,9 +151,10 @@ func reservationCommand() *command {
 			&ucli.StringFlag{Name: "disk", Usage: "so much disk, a `SIZE`"},
 			&ucli.StringFlag{Name: "gpus", Usage: "so many GPUs, `N`"},
 			&ucli.StringFlag{Name: "reason", Usage: "why, a `TEXT` for those who ask"},
+			&ucli.BoolFlag{Name: "jobs", Usage: "with rm: its jobs are removed, too, also those that run"},
 			forceFlag(), jsonFlag(),
 		}, timeFlags("it")...),
-		do: administer(showReservations, map[string]func(*call) error{"set": setReservation, "rm": removeNamed(ledger.KindReservation, "the name of a reservation")}),
+		do: administer(showReservations, map[string]func(*call) error{"set": setReservation, "rm": removeReservation}, "jobs"),
 	}
 }
 
@@ -167,8 +170,28 @@ func showReservations(c *call) error {
 		for _, g := range r.Groups {
 			who = append(who, "group "+g)
 		}
+		if r.Deleting {
+			r.Reason = "is being deleted"
+		}
 		return []cell{{r.Name, ""}, {c.until(r.From), ""}, {c.until(r.Until), ""}, {printable(strings.Join(who, ",")), ""}, {printable(what), ""}, {printable(r.Reason), dim}}
 	})
+}
+
+func removeReservation(c *call) error {
+	if !c.flag("jobs") {
+		return removeNamed(ledger.KindReservation, "the name of a reservation")(c)
+	}
+	if err := c.operands("the name of a reservation"); err != nil {
+		return err
+	}
+	all, _, err := c.reservations()
+	if err == nil && !slices.ContainsFunc(all, func(r entered[ledger.Reservation]) bool { return r.Name == c.args[0] }) {
+		err = problem(roost.NotFound, "reservation %s: there is none of that name", c.args[0])
+	}
+	if err != nil {
+		return err
+	}
+	return c.deleteReservation(c.args[0])
 }
 
 func setReservation(c *call) error {

@@ -4261,6 +4261,7 @@ type CellRequest struct {
 	Trusted       bool                   `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`  // likewise: root, or the daemons' own user, which counts on a central manager
 	Passed        bool                   `protobuf:"varint,10,opt,name=passed,proto3" json:"passed,omitempty"`   // a negotiator has passed it on: another one does not
 	Strange       bool                   `protobuf:"varint,11,opt,name=strange,proto3" json:"strange,omitempty"` // set: the machines in it need not be in the pool
+	Basis         []byte                 `protobuf:"bytes,12,opt,name=basis,proto3" json:"basis,omitempty"`      // the digest of the objects of that kind when this was thought out: if they are others by now nothing is done; empty: whatever they are
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4372,6 +4373,13 @@ func (x *CellRequest) GetStrange() bool {
 	return false
 }
 
+func (x *CellRequest) GetBasis() []byte {
+	if x != nil {
+		return x.Basis
+	}
+	return nil
+}
+
 // A checkpoint of the cell, as package negotiator/picture writes it.
 type CheckpointCellRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4464,6 +4472,7 @@ func (x *CheckpointPiece) GetData() []byte {
 type CellReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Document      []byte                 `protobuf:"bytes,1,opt,name=document,proto3" json:"document,omitempty"` // show: JSON
+	Digest        []byte                 `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`     // show: of all objects of that kind; see CellRequest.basis
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4501,6 +4510,13 @@ func (*CellReply) Descriptor() ([]byte, []int) {
 func (x *CellReply) GetDocument() []byte {
 	if x != nil {
 		return x.Document
+	}
+	return nil
+}
+
+func (x *CellReply) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
 	}
 	return nil
 }
@@ -5757,10 +5773,11 @@ type Policy struct {
 	DefaultQueue string      `protobuf:"bytes,2,opt,name=default_queue,json=defaultQueue,proto3" json:"default_queue,omitempty"` // of jobs that name none; empty: none
 	Queues       []*JobQueue `protobuf:"bytes,3,rep,name=queues,proto3" json:"queues,omitempty"`                                 // none: jobs may name any, and it means nothing
 	// What else jobs may name. Where one is absent it is not known what there is.
-	Groups        *Names    `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"` // none: jobs may name any, and are charged together
-	Reservations  *Names    `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`
+	Groups        *Names    `protobuf:"bytes,23,opt,name=groups,proto3" json:"groups,omitempty"`                        // none: jobs may name any, and are charged together
+	Reservations  *Names    `protobuf:"bytes,24,opt,name=reservations,proto3" json:"reservations,omitempty"`            // but for those that are being deleted
 	Limits        *Names    `protobuf:"bytes,25,opt,name=limits,proto3" json:"limits,omitempty"`                        // none: jobs may name any, and it means nothing
 	All           *JobQueue `protobuf:"bytes,26,opt,name=all,proto3" json:"all,omitempty"`                              // what holds for the jobs of all queues, and of none
+	Deleting      []string  `protobuf:"bytes,29,rep,name=deleting,proto3" json:"deleting,omitempty"`                    // reservations whose jobs are to be removed
 	JobAdmins     []string  `protobuf:"bytes,28,rep,name=job_admins,json=jobAdmins,proto3" json:"job_admins,omitempty"` // who may act on everybody's jobs: "ann@n1", or "ann" for a user of that name on any node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5862,6 +5879,13 @@ func (x *Policy) GetLimits() *Names {
 func (x *Policy) GetAll() *JobQueue {
 	if x != nil {
 		return x.All
+	}
+	return nil
+}
+
+func (x *Policy) GetDeleting() []string {
+	if x != nil {
+		return x.Deleting
 	}
 	return nil
 }
@@ -14529,7 +14553,7 @@ const file_roost_proto_rawDesc = "" +
 	"projection\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\rR\x05limit\"\x18\n" +
 	"\x06AdText\x12\x0e\n" +
-	"\x02ad\x18\x01 \x01(\tR\x02ad\"\x83\x02\n" +
+	"\x02ad\x18\x01 \x01(\tR\x02ad\"\x99\x02\n" +
 	"\vCellRequest\x12\x12\n" +
 	"\x04verb\x18\x01 \x01(\tR\x04verb\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
@@ -14542,13 +14566,15 @@ const file_roost_proto_rawDesc = "" +
 	"\atrusted\x18\t \x01(\bR\atrusted\x12\x16\n" +
 	"\x06passed\x18\n" +
 	" \x01(\bR\x06passed\x12\x18\n" +
-	"\astrange\x18\v \x01(\bR\astrange\")\n" +
+	"\astrange\x18\v \x01(\bR\astrange\x12\x14\n" +
+	"\x05basis\x18\f \x01(\fR\x05basis\")\n" +
 	"\x15CheckpointCellRequest\x12\x10\n" +
 	"\x03who\x18\x01 \x01(\tR\x03who\"%\n" +
 	"\x0fCheckpointPiece\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"'\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"?\n" +
 	"\tCellReply\x12\x1a\n" +
-	"\bdocument\x18\x01 \x01(\fR\bdocument\"\r\n" +
+	"\bdocument\x18\x01 \x01(\fR\bdocument\x12\x16\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\"\r\n" +
 	"\vWatchLeader\"\x81\x01\n" +
 	"\n" +
 	"LeaderNews\x12\x12\n" +
@@ -14668,7 +14694,7 @@ const file_roost_proto_rawDesc = "" +
 	"\bAdmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x14\n" +
-	"\x05queue\x18\x03 \x01(\tR\x05queue\"\x99\x03\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\"\xb5\x03\n" +
 	"\x06Policy\x12\x1c\n" +
 	"\tadmission\x18\x01 \x01(\bR\tadmission\x12 \n" +
 	"\vdistributed\x18\x14 \x01(\bR\vdistributed\x12\x12\n" +
@@ -14679,7 +14705,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x06groups\x18\x17 \x01(\v2\x11.roost.wire.NamesR\x06groups\x125\n" +
 	"\freservations\x18\x18 \x01(\v2\x11.roost.wire.NamesR\freservations\x12)\n" +
 	"\x06limits\x18\x19 \x01(\v2\x11.roost.wire.NamesR\x06limits\x12&\n" +
-	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\x12\x1d\n" +
+	"\x03all\x18\x1a \x01(\v2\x14.roost.wire.JobQueueR\x03all\x12\x1a\n" +
+	"\bdeleting\x18\x1d \x03(\tR\bdeleting\x12\x1d\n" +
 	"\n" +
 	"job_admins\x18\x1c \x03(\tR\tjobAdmins\"\x1b\n" +
 	"\x05Names\x12\x12\n" +

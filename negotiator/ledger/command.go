@@ -39,9 +39,10 @@ type Command struct {
 	Name    string // Remove and Reset: of the object
 	// Object says of Set what the object is, as JSON. Fields that it does not name stay as they are, and null takes one away (RFC 7396).
 	Object json.RawMessage
-	Whole  bool // Set: fields that Object does not name are taken away
-	Fresh  bool // Set: an object of that name must not be there yet
-	Unsure bool // who sends it does not know the users in it: they must have an account
+	Whole  bool   // Set: fields that Object does not name are taken away
+	Fresh  bool   // Set: an object of that name must not be there yet
+	Unsure bool   // who sends it does not know the users in it: they must have an account
+	Basis  []byte // the digest of the objects of that kind when it was thought out; empty: whatever they are by now
 }
 
 // maxObject bounds the JSON of an object, in bytes.
@@ -83,6 +84,9 @@ func (l *Ledger) resolve(c *Command) (name string, o *object, err error) {
 		if err := l.May(c.Who, Allowing(c.Kind)); err != nil {
 			return "", nil, fmt.Errorf("%s: %w", c.Kind, err)
 		}
+	}
+	if len(c.Basis) > 0 && !bytes.Equal(c.Basis, l.Digest(c.Kind)) {
+		return "", nil, refusal(roost.Conflict, string(c.Kind), errors.New("others have changed since this was thought out: look again"))
 	}
 	if c.Verb == Set {
 		return l.resolveSet(c)

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -174,6 +175,8 @@ func (c *Command) decode(buf []byte) error {
 			c.Fresh = v != 0
 		case 9:
 			c.Unsure = v != 0
+		case 10:
+			c.Basis = bytes.Clone(b)
 		}
 		return nil
 	})

@@ -109,7 +109,8 @@ func (c *Command) encode(b []byte) []byte {
 	b = text(b, 6, string(c.Object))
 	b = truth(b, 7, c.Whole)
 	b = truth(b, 8, c.Fresh)
-	return truth(b, 9, c.Unsure)
+	b = truth(b, 9, c.Unsure)
+	return text(b, 10, string(c.Basis))
 }
 
 // submitter takes two numbers of fields.

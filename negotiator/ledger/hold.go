@@ -14,6 +14,8 @@ type Reservation struct {
 	Nodes  []string `json:"nodes,omitempty"`  // these machines, whole
 	Amount *Amounts `json:"amount,omitempty"` // or so much, wherever it is
 	Reason string   `json:"reason,omitempty"`
+	// Deleting reservations keep nothing any more, and let nobody in. The schedds remove their jobs, and when there are none left the reservation is removed, too.
+	Deleting bool `json:"deleting,omitempty"`
 	Period
 }
 
@@ -56,13 +58,16 @@ func (r Reservation) check(l *Ledger) error {
 			return err
 		}
 	}
+	if r.Deleting { // it may be over already
+		return errors.Join(accounts("a user", r.Users), accounts("a node", r.Nodes), reason(r.Reason))
+	}
 	err := errors.Join(r.Period.check(l.time()), accounts("a user", r.Users), accounts("a node", r.Nodes), reason(r.Reason))
 	if err != nil {
 		return err
 	}
 	for o := range things[Reservation](l, KindReservation) {
 		for _, node := range o.Nodes {
-			if o.Name != r.Name && o.meets(r.Period) && slices.Contains(r.Nodes, node) {
+			if o.Name != r.Name && !o.Deleting && o.meets(r.Period) && slices.Contains(r.Nodes, node) {
 				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name, o.Period.Text())
 			}
 		}

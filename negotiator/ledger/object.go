@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,6 +105,15 @@ func (l *Ledger) Objects(kind Kind) []Object {
 		all = append(all, Object{kind, name, o.text, o.by, time.Unix(0, o.at).UTC()})
 	}
 	return all
+}
+
+// Digest is one of all objects of a kind: it is another one after each change of any of them.
+func (l *Ledger) Digest(kind Kind) []byte {
+	h := sha256.New()
+	for _, o := range l.Objects(kind) {
+		fmt.Fprintf(h, "%q %q %q %d\n", o.Name, o.Text, o.By, o.At.UnixNano())
+	}
+	return h.Sum(nil)
 }
 
 // things ranges over the decoded objects of one kind, by name.

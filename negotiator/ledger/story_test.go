@@ -41,10 +41,11 @@ func TestStories(t *testing.T) {
 }
 
 type player struct {
-	t   *testing.T
-	l   *Ledger
-	now int64
-	who string
+	t     *testing.T
+	l     *Ledger
+	now   int64
+	who   string
+	basis []byte // of the objects that were looked at last
 }
 
 // apply brings an entry through its form in the log.
@@ -97,7 +98,10 @@ func (p *player) play(s story.Step) string {
 	case "as":
 		p.who = s.Args[0]
 		return ""
-	case "set", "fresh", "unsure", "whole", "remove", "reset":
+	case "look":
+		p.basis = p.l.Digest(Kind(s.Args[0]))
+		return ""
+	case "set", "fresh", "unsure", "whole", "remove", "reset", "seen":
 		return p.command(s)
 	case "hold":
 		cores, err := strconv.ParseFloat(s.Args[1], 64)
@@ -147,6 +151,9 @@ func (p *player) play(s story.Step) string {
 
 func (p *player) command(s story.Step) string {
 	c := Command{Who: p.who, Trusted: p.who == "root", Verb: Set, Whole: s.Command == "whole", Fresh: s.Command == "fresh", Unsure: s.Command == "unsure"}
+	if s.Command == "seen" {
+		c.Basis = p.basis
+	}
 	switch s.Command {
 	case "remove":
 		c.Verb, c.Kind, c.Name = Remove, Kind(s.Args[0]), s.Args[1]

@@ -47,6 +47,9 @@ func NewPolicy(l *ledger.Ledger) Policy {
 		p.Groups = append(p.Groups, group)
 	}
 	for _, r := range l.Reservations() {
+		if r.Deleting {
+			continue
+		}
 		p.Reservations = append(p.Reservations, match.Reservation{
 			Name: r.Name, Users: r.Users, Groups: r.Groups, Nodes: r.Nodes, Amount: vector(r.Amount), From: r.From, Until: r.Until,
 		})
