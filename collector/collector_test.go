@@ -70,7 +70,7 @@ func next(t *testing.T, changes <-chan advertise.Change) advertise.Change {
 	select {
 	case c := <-changes:
 		return c
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing changed in 10 seconds")
 		return advertise.Change{}
 	}

@@ -178,7 +178,7 @@ func TestIsolatedLeader(t *testing.T) {
 // same waits until all replicas hold the same, with what the one submitter uses in it.
 func (c *trio) same() {
 	c.Helper()
-	patience := time.After(20 * time.Second)
+	patience := time.After(time.Minute)
 	for {
 		hashes := map[[sha256.Size]byte]bool{}
 		charged := true

@@ -153,7 +153,7 @@ func next[T any](t testing.TB, from <-chan T, what string) (x T) {
 	t.Helper()
 	select {
 	case x = <-from:
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s did not come", what)
 	}
 	return x

@@ -130,7 +130,7 @@ func (c *collector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wir
 // await returns the first ad that holds.
 func (c *collector) await(t testing.TB, what string, holds func(*wire.AdUpdate, *classad.Ad) bool) *wire.AdUpdate {
 	t.Helper()
-	late := time.After(10 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		c.mu.Lock()
 		u, changed := c.last, c.changed

@@ -122,7 +122,7 @@ func (g *fakeGuard) away() { g.see(func(*wire.GuardSigns) {}) }
 // await returns the first report that holds.
 func (g *fakeGuard) await(what string, holds func(*wire.GuardReport) bool) *wire.GuardReport {
 	g.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(time.Minute)
 	for {
 		g.mu.Lock()
 		r, changed := g.report, g.changed
@@ -181,7 +181,7 @@ func moves(count func() int64) bool {
 
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); wait(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); wait(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: it did not happen", what)
 		}

@@ -68,7 +68,7 @@ func (s *schedd) send(m *wire.ToStartd) {
 }
 
 // patience is how long news may take on a machine that is kept busy, by tasks that yield to all others, too.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // next is the next message.
 func (s *schedd) next(what string) *wire.FromStartd {

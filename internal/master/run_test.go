@@ -21,7 +21,7 @@ import (
 )
 
 // patience bounds each wait of a test, in milliseconds.
-const patience = 20_000
+const patience = 60_000
 
 // running is a master in a process of its own.
 type running struct {

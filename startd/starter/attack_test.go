@@ -138,7 +138,7 @@ func TestBoxDiesWithItsStarter(t *testing.T) {
 			t.Fatal(err)
 		}
 		left := true
-		for end := time.Now().Add(20 * time.Second); left && time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); left && time.Now().Before(end); <-time.After(5 * time.Millisecond) {
 			left = false
 			paths, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 			for _, path := range paths {

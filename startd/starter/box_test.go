@@ -155,7 +155,7 @@ func inFreezer(t *testing.T) (b *bench, dir string) {
 	t.Cleanup(func() {
 		b.Release()
 		b.Close()
-		for deadline := time.Now().Add(10 * time.Second); os.Remove(dir) != nil; unix.Poll(nil, 5) {
+		for deadline := time.Now().Add(time.Minute); os.Remove(dir) != nil; unix.Poll(nil, 5) {
 			if time.Now().After(deadline) {
 				t.Errorf("%s has processes", dir)
 				return
@@ -168,7 +168,7 @@ func inFreezer(t *testing.T) (b *bench, dir string) {
 // frozenFirst waits until a freezer of version 1 has stopped all that is in it.
 func frozenFirst(t *testing.T, dir string) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); ; unix.Poll(nil, 5) {
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
 		state, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
 		if string(state) == "FROZEN\n" {
 			return
@@ -234,7 +234,7 @@ func TestFrozenTask(t *testing.T) {
 	b.Suspend(o.Attempt)
 	frozen := func(want bool) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); group.Frozen() != want; unix.Poll(nil, 5) {
+		for deadline := time.Now().Add(time.Minute); group.Frozen() != want; unix.Poll(nil, 5) {
 			if time.Now().After(deadline) {
 				t.Fatalf("frozen is %v", !want)
 			}

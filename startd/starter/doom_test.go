@@ -49,7 +49,7 @@ func TestBornInAFrozenGroup(t *testing.T) {
 	}
 	await := func(what string, ok func() bool) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); !ok(); unix.Poll(nil, 5) {
+		for end := time.Now().Add(time.Minute); !ok(); unix.Poll(nil, 5) {
 			if time.Now().After(end) {
 				t.Fatalf("%s: it did not happen; in the group are %v", what, processes())
 			}

@@ -141,7 +141,7 @@ func TestSuspendedBeforeItBegan(t *testing.T) {
 		stops bool
 	}{{func() {}, true}, {func() { b.Resume(o.Attempt) }, false}} {
 		step.do()
-		for deadline := time.Now().Add(10 * time.Second); (state() == "T") != step.stops; unix.Poll(nil, 5) {
+		for deadline := time.Now().Add(time.Minute); (state() == "T") != step.stops; unix.Poll(nil, 5) {
 			if time.Now().After(deadline) {
 				t.Fatalf("it is %s", state())
 			}

@@ -31,7 +31,7 @@ func testHold(t *testing.T) {
 	b.waitFor(o.Attempt, "ready")
 	await := func(want bool) {
 		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); b.grows(o.Attempt) != want; {
+		for deadline := time.Now().Add(time.Minute); b.grows(o.Attempt) != want; {
 			if time.Now().After(deadline) {
 				t.Fatalf("it goes on: %v", !want)
 			}

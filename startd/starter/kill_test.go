@@ -44,7 +44,7 @@ func alive(t testing.TB, cookie string) (pids []int) {
 // waitFor waits until a task has written the word.
 func (b *bench) waitFor(a starter.Attempt, word string) {
 	b.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); unix.Poll(nil, 5) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); unix.Poll(nil, 5) {
 		if strings.Contains(b.read(a, false), word) {
 			return
 		}
@@ -162,7 +162,7 @@ func testSuspendAndSignal(t *testing.T) {
 	b.waitFor(o.Attempt, "ready")
 	pid := slices.Min(alive(t, cookie)) // the shell
 	b.Suspend(o.Attempt)
-	for deadline := time.Now().Add(5 * time.Second); ; unix.Poll(nil, 5) {
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if strings.Contains(string(stat), ") T ") || strings.Contains(string(stat), ") D ") { // D: the shell waits for a stopped child to exec
 			break

@@ -112,7 +112,7 @@ func (b *bench) next() starter.Event {
 	select {
 	case e := <-b.events:
 		return e
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		b.t.Fatal("no event in 20 s")
 		return nil
 	}

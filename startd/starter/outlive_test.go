@@ -74,7 +74,7 @@ func TestAdoptRunningTask(t *testing.T) {
 
 func TestAdoptTaskThatEndedMeanwhile(t *testing.T) {
 	dir := orphan(t, "exit 43")
-	for deadline := time.Now().Add(10 * time.Second); ; unix.Poll(nil, 5) {
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
 		if state, err := starter.ReadJournal(dir); err == nil && state.Phase == proto.Ended {
 			break
 		}
@@ -132,7 +132,7 @@ func TestLeaseEndsWhileNobodyIsThere(t *testing.T) {
 	s.Start(o)
 	<-events
 	s.Close()
-	for deadline := time.Now().Add(10 * time.Second); ; unix.Poll(nil, 10) {
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 10) {
 		state, err := starter.ReadJournal(dir)
 		if err == nil && state.Phase == proto.Ended {
 			if state.Exit.Cause != proto.Lease || state.Exit.Signal != 9 {
