@@ -50,25 +50,21 @@ type storm struct {
 	killed map[string]int    // what was killed -> how often
 }
 
-// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at random and at every named instant.
+// Every promise that DESIGN §5 makes about crashes holds while daemons are killed at random, so often as ROOST_KILLS says, and at every named instant.
 func TestKilledAtRandom(t *testing.T) {
-	kills := 200
+	kills := 60
 	if n, err := strconv.Atoi(os.Getenv("ROOST_KILLS")); err == nil {
 		kills = n
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute+time.Duration(kills)*time.Second)
 	defer cancel()
-	bin := t.TempDir()
-	program, err := Build(ctx, bin, "faults")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := &storm{
 		T: t, ctx: ctx, ledger: openDir(t), faults: t.TempDir(), rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1)),
 		acked: map[string]int{}, byKey: map[string]string{}, killed: map[string]int{},
 	}
+	var err error
 	s.pool, err = Start(ctx, Options{
-		Roost: program, Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 2, CPUs: 8, Env: []string{"ROOST_FAULT_DIR=" + s.faults},
+		Roost: program(t, "faults"), Dir: filepath.Join(t.TempDir(), "pool"), Nodes: 2, CPUs: 8, Env: []string{"ROOST_FAULT_DIR=" + s.faults},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -122,19 +118,36 @@ func (s *storm) user(ctx context.Context, u int) {
 	}
 }
 
-// hold holds a job, and notes what had started by the time a moment after the hold was acknowledged, in which a start that was under way may
-// still write its line. Until the release nothing more may start (P8).
+// hold holds a job for a moment. From when that is acknowledged to the release no attempt starts (P8) but those that had been assigned and were on their way.
 func (s *storm) hold(ctx context.Context, key, id string) {
 	if !s.act(ctx, wire.ActRequest_HOLD, id) {
 		return
 	}
-	rest(ctx, 300*time.Millisecond)
-	before := s.starts(key)
-	rest(ctx, 300*time.Millisecond)
-	if after := s.starts(key); after != before && ctx.Err() == nil {
-		s.Errorf("P8: %s: %d attempts had started when it was held, and then %d\n%s", id, before, after, s.story(id))
+	if assigned, err := s.assigned(id); err == nil {
+		rest(ctx, 300*time.Millisecond)
+		for _, a := range s.starts(key) {
+			if !assigned[a] {
+				s.Errorf("P8: %s: attempt %d of task %d had not been assigned when it was held, and has started\n%s", id, a.number, a.index, s.story(id))
+			}
+		}
 	}
 	s.act(s.ctx, wire.ActRequest_RELEASE, id)
+}
+
+// assigned are the attempts of a job that its log tells of; an error when the schedd was killed meanwhile.
+func (s *storm) assigned(id string) (map[attempt]bool, error) {
+	stream, err := s.pool.Client.Events(s.ctx, &wire.EventsRequest{Id: id})
+	all := map[attempt]bool{}
+	for err == nil {
+		var e *wire.JobEvent
+		if e, err = stream.Recv(); err == nil && e.GetWhat() == "assigned" {
+			all[attemptOf(e)] = true
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return all, err
 }
 
 // act does something to a job until it is acknowledged, and reports whether it was: a job that has ended cannot be held.
@@ -149,14 +162,18 @@ func (s *storm) act(ctx context.Context, verb wire.ActRequest_Verb, id string) b
 	return false
 }
 
-// starts counts the attempts of a job that have written that they began.
-func (s *storm) starts(key string) (n int) {
+// starts are the attempts of a job that have written that they began.
+func (s *storm) starts(key string) (all []attempt) {
 	for line := range s.runs() {
-		if strings.HasPrefix(line, "start "+key+"-") {
-			n++
+		var a attempt
+		if of, ok := strings.CutPrefix(line, "start "+key+"-"); ok {
+			if _, err := fmt.Sscan(of, &a.index, &a.number); err != nil {
+				s.Errorf("%q: %v", line, err)
+			}
+			all = append(all, a)
 		}
 	}
-	return n
+	return all
 }
 
 func (s *storm) acknowledged(key, id string, tasks int) {
