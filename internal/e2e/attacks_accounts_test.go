@@ -18,6 +18,7 @@ import (
 // TestAccountAttacks has a submit node name groups and users that are not its to name, and a user have tasks fail that are the user's own fault. Nobody gets
 // another's rights, every refusal says why, and no execute node loses its good name for it.
 func TestAccountAttacks(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so tasks have no users of their own")
 	}

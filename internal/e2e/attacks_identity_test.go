@@ -12,6 +12,7 @@ import (
 // TestANodeAtAnothersAddress: an execute node is cut off while it runs a task, and an honest one of the same pool comes up at its address. The schedd does not
 // take the one for the other: it starts no second attempt there, and goes on with the first when its node is back.
 func TestANodeAtAnothersAddress(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT: no network namespaces, so that no node takes another's address")
 	}

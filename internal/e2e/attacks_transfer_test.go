@@ -12,6 +12,7 @@ import (
 // TestExtraOutputs holds that a node which sends files that nobody has asked for brings none of them to the user's directory: its attempts are not completed, the
 // log says what came, and another node runs the tasks.
 func TestExtraOutputs(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so there are no hosts; a node that sends what nobody has asked for is not tried")
 	}

@@ -23,6 +23,7 @@ func (s *saves) images(task *savedTask) []string {
 // TestSpoiledImages edits a checkpoint in the schedd's spool, and puts one in another's place. Both are refused, the tasks' logs say so, and the
 // tasks go on from what they had before.
 func TestSpoiledImages(t *testing.T) {
+	t.Parallel()
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
 	}
@@ -91,6 +92,7 @@ while not os.path.exists(sys.argv[1]):
 
 // TestUnsavable asks for checkpoints of a program that cannot be dumped: it runs on unharmed, and its owner is told why, before he asks too.
 func TestUnsavable(t *testing.T) {
+	t.Parallel()
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
 	}

@@ -40,8 +40,12 @@ type savedTask struct {
 // every way there is, and expects each to end with the right answer, with nothing lost that a checkpoint had and nothing done twice. So many
 // rounds as ROOST_CHECKPOINT_ROUNDS says.
 func TestCheckpoints(t *testing.T) {
+	t.Parallel()
 	for _, grouped := range []bool{true, false} {
-		t.Run(map[bool]string{true: "with control groups", false: "without"}[grouped], func(t *testing.T) { checkpointRounds(t, grouped) })
+		t.Run(map[bool]string{true: "with control groups", false: "without"}[grouped], func(t *testing.T) {
+			t.Parallel()
+			checkpointRounds(t, grouped)
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,11 +22,7 @@ func cardPool(t *testing.T) (*Pool, *fakelib.Machine) {
 	t.Helper()
 	m := fakelib.New(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, Celsius: 40}}})
 	dir := openDir(t)
-	program, err := Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
 		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
 		Startds: []config.Startd{{
@@ -36,7 +33,7 @@ func cardPool(t *testing.T) (*Pool, *fakelib.Machine) {
 	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(program, "master", "--config", file)
+	p.cmd = exec.Command(p.Roost, "master", "--config", file)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -59,19 +56,20 @@ func cardPool(t *testing.T) (*Pool, *fakelib.Machine) {
 // until runs a command until it prints that.
 func (p *Pool) until(t *testing.T, want string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for {
-		stdout, stderr, _ := p.Command(ctx, args...)
-		if strings.Contains(stdout, want) {
-			return stdout
-		}
-		select {
-		case <-time.After(50 * time.Millisecond):
-		case <-ctx.Done():
-			t.Fatalf("roost %s never printed %q: %s%s", strings.Join(args, " "), want, stdout, stderr)
-		}
+	var stdout, stderr string
+	if !poll(t.Context(), time.Minute, func() bool {
+		stdout, stderr, _ = p.look(t, args...)
+		return strings.Contains(stdout, want)
+	}) {
+		t.Fatalf("roost %s never printed %q: %s%s", strings.Join(args, " "), want, stdout, stderr)
 	}
+	return stdout
+}
+
+// look runs a roost command that only reads.
+func (p *Pool) look(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	env := slices.Concat(os.Environ(), p.Env, []string{"ROOST_DIR=" + p.Dir})
+	return inProcess(t.Context(), env, append([]string{"roost"}, args...)...)
 }
 
 // kernels runs three tasks and returns how long that took.
@@ -101,6 +99,7 @@ func (p *Pool) kernels(t *testing.T, name, memory, script string) time.Duration 
 
 // TestGPUs has one pool for what is to be seen of a machine with a card.
 func TestGPUs(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
@@ -129,13 +128,9 @@ func testMemory(t *testing.T, p *Pool, m *fakelib.Machine) {
 		t.Fatalf("run: %s%s", stdout, stderr)
 	}
 	p.until(t, "running", "jobs", "--all")
-	pids := sleepers(dir)
-	for late := time.After(patience); len(pids) == 0; pids = sleepers(dir) { // the shell has to become it first
-		select {
-		case <-late:
-			t.Fatal("its process is not found")
-		case <-time.After(20 * time.Millisecond):
-		}
+	var pids []int
+	if !poll(t.Context(), patience, func() bool { pids = sleepers(dir); return len(pids) > 0 }) { // the shell has to become it first
+		t.Fatal("its process is not found")
 	}
 	m.Update(func(d *fakelib.Description) {
 		d.Cards[0].Used = 6 * roost.GiB

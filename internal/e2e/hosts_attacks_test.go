@@ -70,11 +70,7 @@ func TestAttacks(t *testing.T) {
 func startAttacked(t *testing.T) *attacked {
 	dir := openDir(t)
 	h := &hosts{T: t, dir: dir, nodes: map[string]*host{}}
-	program, err := Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.roost, h.home = program, filepath.Join(dir, "home")
+	h.roost, h.home = program(t), filepath.Join(dir, "home")
 	if err := errors.Join(os.Mkdir(h.home, 0o700), os.Chown(h.home, int(someone.uid), int(someone.gid))); err != nil {
 		t.Fatal(err)
 	}

@@ -122,8 +122,8 @@ func (h *cellHosts) fenceHeld(f *fenced, events []*wire.JobEvent) {
 		case m.what == "end" && !lost[attempt{m.index, m.attempt}]: // one that ends behind a cut is not known to, and is run again
 			ends[m.index]++
 		case m.what == "start" && m.at > f.stopped && !late:
-			begun++ // it was on its way
-			if after := time.Duration(m.at - f.stopped); after > dying {
+			begun++                                                                 // it was on its way
+			if after := time.Duration(m.at - f.stopped); after > shortLease+dying { // a node that is cut off then hears of it at the end of a lease
 				h.Errorf("P8: %s: attempt %d of task %d was begun on %s %v after the job was stopped", f.name, m.attempt, m.index, m.node, after)
 			}
 		}
@@ -155,7 +155,7 @@ func (h *hosts) events(client wire.ScheddClient, id string) (all []*wire.JobEven
 	return all
 }
 
-// The lease of a task on a node that is cut off, and how long its processes may take to die when it is over; and to be born when it was on its way.
+// The lease of a task on a node that is cut off, and how long its processes may take to die when it is over.
 const (
 	shortLease = 10 * time.Second // the shortest
 	dying      = 3 * time.Second  // what the schedd waits for is longer

@@ -13,6 +13,7 @@ import (
 // TestCellLost takes from three central managers what they have on disk: a disk fills up, and two of three are lost for good. What they had kept of the
 // time before there was a log stands in it from the first start on.
 func TestCellLost(t *testing.T) {
+	t.Parallel()
 	h := makeCell(t)
 	h.before("central3")
 	for _, name := range []string{"central1", "central2", "central3"} {
@@ -67,7 +68,7 @@ func (h *cellHosts) before(name string) {
 func (h *cellHosts) used(user string) float64 {
 	h.Helper()
 	var all struct{ Submitters []submitter }
-	if !h.ask(&all, "shares") {
+	if !h.look(&all, "shares") {
 		return -1
 	}
 	for _, s := range all.Submitters {

@@ -32,6 +32,7 @@ type cellHosts struct {
 // TestCell lets three central managers decide together while they die and are cut off from each other in every way: jobs are run, a task that runs
 // notices nothing, and each task of a job is run once.
 func TestCell(t *testing.T) {
+	t.Parallel()
 	h := startCell(t)
 	h.licence()
 	steady, g := h.steady("steady")
@@ -77,11 +78,7 @@ func makeCell(t *testing.T) *cellHosts { return makeCellOn(t, newNetwork(t), spe
 func makeCellOn(t *testing.T, net *network, as special) *cellHosts {
 	dir := openDir(t) // it goes after all that runs
 	h := &cellHosts{hosts: &hosts{T: t, net: net, dir: dir, nodes: map[string]*host{}, special: as}, where: map[string]string{}}
-	program, err := Build(t.Context(), h.dir, as.tags...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.roost, h.home = program, filepath.Join(h.dir, "home")
+	h.roost, h.home = program(t, as.tags...), filepath.Join(h.dir, "home")
 	if err := os.Mkdir(h.home, 0o700); err != nil {
 		t.Fatal(err)
 	}

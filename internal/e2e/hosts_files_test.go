@@ -45,7 +45,7 @@ func (h *hosts) filesTravel() {
   stdout       = "out.${each.value}"
   stderr       = "err.${each.value}"
 }`)
-	h.must("wait", "--timeout", "20s", "-q", id)
+	h.must("wait", "--timeout", "1m", "-q", id)
 	for _, node := range []string{"exec1", "exec2"} {
 		said := h.read("out." + node)
 		for _, want := range []string{"node " + node, "ids 12345 12345 12345\n", "stdin typed", "table a,b", "data payload"} {
@@ -104,7 +104,7 @@ func (h *hosts) outputIsKept() {
     echo "the end" >&2
   END
 }`)
-	h.must("wait", "--timeout", "20s", "-q", id)
+	h.must("wait", "--timeout", "1m", "-q", id)
 	if got := h.read("fresh.txt"); got != "new\n" {
 		h.Errorf("fresh.txt is %q", got)
 	}
@@ -176,7 +176,7 @@ func (h *hosts) inputIsMissing() {
 	h.Log(h.show(id).Reason)
 	h.file("soon-gone", "here again\n", 0o600)
 	h.must("release", id)
-	h.must("wait", "--timeout", "20s", "-q", id)
+	h.must("wait", "--timeout", "1m", "-q", id)
 	if got := h.must("logs", id); got != "here again\n" {
 		h.Errorf("it printed %q", got)
 	}

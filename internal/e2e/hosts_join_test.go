@@ -102,12 +102,8 @@ func (b *beginners) line(text, host string, more ...string) []string {
 
 // From nothing to a second machine that runs a job, over a network that nobody trusts; and every way in that is none.
 func TestMachinesJoin(t *testing.T) {
-	b := &beginners{T: t, net: newNetwork(t), dir: openDir(t)}
-	program, err := Build(t.Context(), b.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.roost = program
+	t.Parallel()
+	b := &beginners{T: t, net: newNetwork(t), dir: openDir(t), roost: program(t)}
 	for host, address := range map[string]string{"first": "10.111.0.1", "second": "10.111.0.2", "third": "10.111.0.3"} {
 		b.net.attach(host, address)
 	}
@@ -220,21 +216,13 @@ func (b *beginners) revoked() {
 	files := &config.TLS{CA: b.place("first").TLS().CA}
 	b.must("first", "revoke", "second", "--reason", "lost", "--config", b.place("first").NodeFile())
 	began := time.Now()
-	late := time.NewTimer(time.Minute)
-	defer late.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	listed := poll(b.Context(), time.Minute, func() bool {
 		list, err := pki.ReadRevocations(files)
-		if err == nil && list != nil && len(list.RevokedCertificateEntries) == 2 { // the third machine's first is on it, too
-			b.Logf("on the list of another node after %v", time.Since(began).Round(time.Millisecond))
-			break
-		}
-		select {
-		case <-tick.C:
-		case <-late.C:
-			b.Fatalf("not on the list after a minute: %v, %v", list, err)
-		}
+		return err == nil && list != nil && len(list.RevokedCertificateEntries) == 2 // the third machine's first is on it, too
+	})
+	if !listed {
+		b.Fatal("not on the list after a minute")
 	}
+	b.Logf("on the list of another node after %v", time.Since(began).Round(time.Millisecond))
 	b.refused("revoked", "second", "leave", "--root", b.place("second").Root)
 }

@@ -50,7 +50,7 @@ func (h *hosts) usersAreThemselves() {
 		}
 	}
 	id := h.submit(`job "mine" { command = ["sh", "-c", "echo secret"] }`)
-	h.must("wait", "-q", "--timeout", "20s", id)
+	h.must("wait", "-q", "--timeout", "1m", id)
 	if stdout, stderr, code := h.as(user{65534, 65534}, "logs", id); code == 0 || strings.Contains(stdout, "secret") {
 		h.Errorf("another user reads the output: exit %d\n%s%s", code, stdout, stderr)
 	}

@@ -4,6 +4,7 @@ import "testing"
 
 // The same daemons form a pool over several hosts: files travel, what breaks between them is survived, and strangers are refused.
 func TestHosts(t *testing.T) {
+	t.Parallel()
 	h := startHosts(t)
 	for _, tt := range []struct {
 		name string

@@ -27,8 +27,9 @@ type stylesHosts struct {
 // both have chosen comes back and is placed elsewhere, nothing is granted twice, and each task runs once. Then the leader places the same tasks, and the
 // same have completed.
 func TestStyles(t *testing.T) {
-	t.Setenv("ROOST_DEBUG", "1") // the negotiator says what was proposed
-	h := &stylesHosts{hosts: startHosts(t), cores: map[string]int{}}
+	t.Parallel()
+	debug := special{env: []string{"ROOST_DEBUG=1"}} // the negotiator says what was proposed
+	h := &stylesHosts{hosts: startHostsAs(t, debug), cores: map[string]int{}}
 	h.add("submit2", "10.111.0.3", h.issue(filepath.Join(h.dir, "ca"), "submit2", auth.Schedd), func(n *config.Node) {
 		n.Schedd = &config.Schedd{SocketMode: 0o666}
 	}).start()
@@ -87,7 +88,7 @@ func (h *stylesHosts) bothChooseTheSame(round int) (conflicts int) {
 		var all struct {
 			Nodes []struct{ CPUs struct{ Free float64 } }
 		}
-		h.ask(&all, "nodes")
+		h.look(&all, "nodes")
 		return len(all.Nodes) == 2 && all.Nodes[0].CPUs.Free == coresOfNode && all.Nodes[1].CPUs.Free == coresOfNode
 	})
 	before := h.proposals()
@@ -132,7 +133,7 @@ func (h *hosts) counts(id string) map[string]int {
 	var shown struct {
 		Job struct{ Counts map[string]int }
 	}
-	h.ask(&shown, "show", id)
+	h.look(&shown, "show", id)
 	return shown.Job.Counts
 }
 

@@ -12,6 +12,7 @@ import (
 // On a node every task fails at once. While one user alone meets with that it is that user's jobs that are kept from there; when another does, too, the node is
 // drained by itself, with the reason in the negotiator's log. All jobs end well on the other node.
 func TestNodeSwallows(t *testing.T) {
+	t.Parallel()
 	h := startHosts(t)
 	const text = `job "swallowed%d" {
   script  = "test $ROOST_NODE != exec1 && sleep 0.3"

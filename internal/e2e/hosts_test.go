@@ -25,7 +25,7 @@ import (
 )
 
 // Patience is how long one thing may take that should happen at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // someone is an ordinary user that no host has an account for.
 var someone = user{12345, 12345}
@@ -57,7 +57,8 @@ type special struct {
 	grouped bool // its daemons see the machine's control groups, which "ip netns exec" hides
 	root    bool // jobs of root are taken
 
-	tags   []string // that the programs are built with
+	env    []string // of its daemons, beside this process's
+	tags   []string // that the programs are built with, at least
 	points string   // the directory of the named instants at which a host's daemons kill themselves (internal/fault), one below it for each; empty: there are none
 }
 
@@ -99,11 +100,7 @@ func startHostsAs(t *testing.T, as special) *hosts {
 func bareHosts(t *testing.T, as special) *hosts {
 	dir := openDir(t) // it goes after all that runs
 	h := &hosts{T: t, net: newNetwork(t), dir: dir, nodes: map[string]*host{}, special: as}
-	program, err := Build(t.Context(), h.dir, as.tags...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.roost, h.home = program, filepath.Join(h.dir, "home")
+	h.roost, h.home = program(t, as.tags...), filepath.Join(h.dir, "home")
 	if err := os.Mkdir(h.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -197,15 +194,16 @@ func (n *host) start() {
 	if n.private {
 		n.cmd = exec.Command("nsenter", append([]string{"--net=/run/netns/" + n.net.space(n.name)}, Apart(n.roost, "master", "--config", n.dir+".hcl")...)...)
 	}
+	n.cmd.Env = append(os.Environ(), n.env...)
 	if n.points != "" {
-		n.cmd.Env = append(os.Environ(), "ROOST_FAULT_DIR="+filepath.Join(n.points, n.name))
+		n.cmd.Env = append(n.cmd.Env, "ROOST_FAULT_DIR="+filepath.Join(n.points, n.name))
 	}
 	if len(n.attack) > 0 {
 		var names []string
 		for _, a := range n.attack {
 			names = append(names, string(a))
 		}
-		n.cmd.Env = append(n.cmd.Environ(), "ROOST_ATTACK="+strings.Join(names, ","))
+		n.cmd.Env = append(n.cmd.Env, "ROOST_ATTACK="+strings.Join(names, ","))
 	}
 	n.cmd.Stdout, n.cmd.Stderr = n, n
 	n.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -280,17 +278,9 @@ func (h *hosts) await(what string, is func() bool) {
 
 func (h *hosts) awaitFor(limit time.Duration, what string, is func() bool) {
 	h.Helper()
-	late := time.NewTimer(limit)
-	defer late.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-late.C:
-			h.tell()
-			h.Fatalf("after %v still not: %s", limit, what)
-		}
+	if !poll(h.Context(), limit, is) {
+		h.tell()
+		h.Fatalf("after %v still not: %s", limit, what)
 	}
 }
 
@@ -350,10 +340,19 @@ func (h *hosts) ask(into any, args ...string) bool {
 	return code == 0 && json.Unmarshal([]byte(stdout), into) == nil
 }
 
+// look is like ask for what the submit node tells everybody alike. It is cheap enough to be asked again and again.
+func (h *hosts) look(into any, args ...string) bool {
+	if h.space != "" {
+		return h.ask(into, args...) // its sockets are in another network
+	}
+	stdout, _, code := inProcess(h.Context(), []string{"ROOST_DIR=" + h.nodes["submit"].dir}, append([]string{"roost"}, append(args, "--json")...)...)
+	return code == 0 && json.Unmarshal([]byte(stdout), into) == nil
+}
+
 // machines lists the execute nodes that the pool knows, sorted.
 func (h *hosts) machines() (names []string) {
 	var all struct{ Nodes []struct{ Name string } }
-	h.ask(&all, "nodes")
+	h.look(&all, "nodes")
 	for _, n := range all.Nodes {
 		names = append(names, n.Name)
 	}
@@ -372,7 +371,7 @@ type task struct {
 
 func (h *hosts) show(id string) task {
 	var shown struct{ Job task }
-	h.ask(&shown, "show", id)
+	h.look(&shown, "show", id)
 	return shown.Job
 }
 

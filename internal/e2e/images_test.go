@@ -47,14 +47,8 @@ func stored(t *testing.T, dir string) (files []string) {
 // emptied waits until nothing is stored any more.
 func emptied(t *testing.T, dir string) {
 	t.Helper()
-	tick, up := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
-	defer tick.Stop()
-	for len(stored(t, dir)) > 0 {
-		select {
-		case <-tick.C:
-		case <-up:
-			t.Fatalf("there are still %q", stored(t, dir))
-		}
+	if !poll(t.Context(), time.Minute, func() bool { return len(stored(t, dir)) == 0 }) {
+		t.Fatalf("there are still %q", stored(t, dir))
 	}
 }
 
@@ -90,6 +84,7 @@ func (p *Pool) leaveAndReturn(t *testing.T) (finish func()) {
 
 // TestCheckpointServer: images go to the server and not to the submit node, tasks go on from there on another machine, and they are gone in the end.
 func TestCheckpointServer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
@@ -123,6 +118,7 @@ func TestCheckpointServer(t *testing.T) {
 
 // TestNoCheckpointServer: where the server does not answer, images go to the submit node, and the log says so.
 func TestNoCheckpointServer(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}

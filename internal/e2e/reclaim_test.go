@@ -23,11 +23,7 @@ func reclaimPool(t *testing.T) *Pool {
 		t.Skipf("SKIPPED: nothing holds tasks to their memory here (%v)", err)
 	}
 	dir := openDir(t)
-	program, err := Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
 		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
 		Startds: []config.Startd{{
@@ -39,7 +35,7 @@ func reclaimPool(t *testing.T) *Pool {
 	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(program, "master", "--config", file)
+	p.cmd = exec.Command(p.Roost, "master", "--config", file)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -77,7 +73,7 @@ func (p *Pool) begin(t *testing.T, band string, mib int, script string) string {
 
 func (p *Pool) shown(t *testing.T, id string) task {
 	var shown struct{ Job task }
-	stdout, _, _ := p.Command(t.Context(), "show", "--json", id)
+	stdout, _, _ := p.look(t, "show", "--json", id)
 	json.Unmarshal([]byte(stdout), &shown)
 	return shown.Job
 }
@@ -85,17 +81,8 @@ func (p *Pool) shown(t *testing.T, id string) task {
 // awaitTask waits until a task is as it should be.
 func (p *Pool) awaitTask(t *testing.T, what, id string, is func(task) bool) task {
 	t.Helper()
-	late, tick := time.After(3*patience), time.NewTicker(100*time.Millisecond)
-	defer tick.Stop()
-	now := p.shown(t, id)
-	for waiting := true; waiting && !is(now); now = p.shown(t, id) {
-		select {
-		case <-tick.C:
-		case <-late:
-			waiting = false
-		}
-	}
-	if is(now) {
+	var now task
+	if poll(t.Context(), 3*patience, func() bool { now = p.shown(t, id); return is(now) }) {
 		return now
 	}
 	why, _, _ := p.Command(t.Context(), "why", id)
@@ -106,6 +93,7 @@ func (p *Pool) awaitTask(t *testing.T, what, id string, is func(task) bool) task
 // TestReclaimedTask: batch work starts in what production leaves, makes room when that is wanted back, is told by whom, and goes on when there is room
 // again. Production runs through it all.
 func TestReclaimedTask(t *testing.T) {
+	t.Parallel()
 	p := reclaimPool(t)
 	dir := openDir(t)
 	grow, shrink := filepath.Join(dir, "grow"), filepath.Join(dir, "shrink")

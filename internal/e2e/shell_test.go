@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -26,16 +24,12 @@ type terminal struct {
 // startForTerminals starts a pool of one node with two cores, whose users have sh for a login shell. Who starts it stops it.
 func startForTerminals(t *testing.T) *Pool {
 	t.Helper()
-	roost, err := Build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir, err := os.MkdirTemp("", "pool") // t.TempDir is too long for the names of sockets
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := Start(t.Context(), Options{Roost: roost, Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
+	p, err := Start(t.Context(), Options{Roost: program(t), Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +77,7 @@ func (w *terminal) types(text string) {
 // TestShellTerminal holds a conversation with a shell inside a task: keys, Ctrl-C, the size of the window, the end of it; and what becomes of a shell
 // whose user has gone.
 func TestShellTerminal(t *testing.T) {
+	t.Parallel()
 	p := startForTerminals(t)
 	defer p.Stop()
 	id, stderr, code := p.Command(t.Context(), "run", "--detach", "--", "sleep", "1000")
@@ -133,22 +128,14 @@ func TestShellTerminal(t *testing.T) {
 func awaitRunning(t *testing.T, p *Pool, id string) {
 	t.Helper()
 	awaitTrue(t, id+" runs", func() bool {
-		stdout, _, _ := p.Command(t.Context(), "jobs", id)
+		stdout, _, _ := p.look(t, "jobs", id)
 		return strings.Contains(stdout, "running")
 	})
 }
 
 func awaitTrue(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatal(errors.Join(errors.New(what), ctx.Err()))
-		}
+	if !poll(t.Context(), patience, is) {
+		t.Fatalf("after %v still not: %s", patience, what)
 	}
 }

@@ -11,12 +11,13 @@ import (
 
 // TestInteractiveJob sits at a terminal as users of qsub -I do: the wait, the shell and its window, every way in which it ends.
 func TestInteractiveJob(t *testing.T) {
+	t.Parallel()
 	p := startForTerminals(t)
 	defer p.Stop()
 	job := func(seq, want string) {
 		t.Helper()
 		awaitTrue(t, "job "+seq+": "+want, func() bool {
-			stdout, _, _ := p.Command(t.Context(), "qstat", "-x", "-f", seq)
+			stdout, _, _ := p.look(t, "qstat", "-x", "-f", seq)
 			return strings.Contains(stdout, want+"\n")
 		})
 	}

@@ -27,11 +27,7 @@ func unitPool(t *testing.T, startd config.Startd) *Pool {
 func nodePool(t *testing.T, n *config.Node) *Pool {
 	t.Helper()
 	dir := openDir(t)
-	program, err := Build(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &Pool{Options: Options{Roost: program, Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.Collector{}, &config.Negotiator{}, &config.Schedd{AllowRoot: true}
 	for i := range n.Startds {
 		n.Startds[i].AllowRoot = true
@@ -40,7 +36,7 @@ func nodePool(t *testing.T, n *config.Node) *Pool {
 	if err := os.WriteFile(file, config.Write(n), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.cmd = exec.Command(program, "master", "--config", file)
+	p.cmd = exec.Command(p.Roost, "master", "--config", file)
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -94,6 +90,7 @@ func (p *Pool) well(t *testing.T, name string) {
 
 // TestUnits: a machine of two units of two cores each, in whose queues one task each may wait.
 func TestUnits(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
@@ -126,6 +123,7 @@ func TestUnits(t *testing.T) {
 
 // TestSharesOfACard: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits, and more than the card has is refused.
 func TestSharesOfACard(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
