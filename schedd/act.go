@@ -128,6 +128,12 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 
 // wish decides on what changes the state of a job.
 func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter, now time.Time) ([]queue.Event, error) {
+	switch v := req.GetVerb(); v {
+	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN:
+		if err := s.trusted(s.queue, t); err != nil {
+			return nil, err
+		}
+	}
 	switch req.GetVerb() {
 	case wire.ActRequest_HOLD:
 		if req.GetForce() {

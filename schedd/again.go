@@ -39,6 +39,9 @@ func (s *Schedd) returnJob(now time.Time, who queue.Submitter, past *queue.Queue
 	if err != nil {
 		return nil, err
 	}
+	if err := s.trusted(past, t); err != nil {
+		return nil, err
+	}
 	events, err := s.queue.Return(now, who, past, t, s.limits())
 	if err == nil {
 		err = s.scriptsThere(now, past)

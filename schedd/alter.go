@@ -52,7 +52,9 @@ func (s *Schedd) holdToo(now time.Time, who queue.Submitter, t queue.Target, wor
 	case "hold":
 		events, err = s.queue.Hold(now, who, t, "")
 	case "release":
-		events, err = s.queue.Release(now, who, t)
+		if err = s.trusted(s.queue, t); err == nil {
+			events, err = s.queue.Release(now, who, t)
+		}
 	default:
 		err = fmt.Errorf("%v: %w: a job is to be held or released, and not %q", t, roost.Invalid, word)
 	}

@@ -66,7 +66,8 @@ type Schedd struct {
 	outside outside // what the loop has done elsewhere
 
 	// ---- owned by the loop ----
-	at           moment // of the present turn
+	at           moment           // of the present turn
+	resumed      dispatch.Instant // when this start of the schedd took up what the log knows as under way
 	queue        *queue.Queue
 	dispatch     *dispatch.Dispatcher
 	peers        map[string]*peerNode

@@ -105,6 +105,7 @@ func (s *Schedd) resume() {
 			Started: a.Started, Holds: a.Request.Resources,
 		})
 	}
+	s.resumed = s.at.boot
 	s.dispatch.Adopt(s.at.boot, live)
 	s.queue.Mend()
 	if len(live) > 0 {

@@ -14,6 +14,7 @@ func places() []place {
 		{"internal/spell", true},
 		{"internal/plant", true},
 		{"internal/filesum", true},
+		{"internal/damage", false},
 		{"internal/attack", false},
 		{"gpu", true},
 		{"checkpoint", true},

@@ -15,6 +15,7 @@ const (
 	LostLease                    // P4: a schedd that starts again takes the leases of what runs for over
 	LateRenewal                  // P4: a renewal counts from when the node reads it, and not from when it was sent
 	AnyNode                      // P4: whichever machine answers at an address is taken for the one that was wanted
+	Unrecorded                   // P4: a job of whose record a disk has lost something runs again beside an attempt that is not on record
 	EarlyRoom                    // P5: what a claim holds is given to others when its attempt is told to end
 	ForgottenRoom                // P5: a startd that starts again gives away what those hold that run on
 	ChargedTwice                 // P6: a new leader charges the last seconds of the old one again
@@ -31,14 +32,14 @@ const (
 )
 
 var names = [...]string{
-	AnswerEarly: "answer-early", KeyForgotten: "key-forgotten", OldNews: "old-news", NoDrift: "no-drift", LostLease: "lost-lease", LateRenewal: "late-renewal", AnyNode: "any-node", EarlyRoom: "early-room",
+	AnswerEarly: "answer-early", KeyForgotten: "key-forgotten", OldNews: "old-news", NoDrift: "no-drift", LostLease: "lost-lease", LateRenewal: "late-renewal", AnyNode: "any-node", Unrecorded: "unrecorded", EarlyRoom: "early-room",
 	ForgottenRoom: "forgotten-room", ChargedTwice: "charged-twice", MapOrder: "map-order", Unchecked: "unchecked", DeafHold: "deaf-hold", Unannounced: "unannounced",
 	LeaseAdded: "lease-added", EarlyEnd: "early-end", AnyOutput: "any-output", Restless: "restless", Trusting: "trusting",
 }
 
 // promises are the numbers of those that the bugs break; 12 is what is promised to owners of machines.
 var promises = [...]int{
-	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, LateRenewal: 4, AnyNode: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, Unchecked: 7, DeafHold: 8,
+	AnswerEarly: 1, KeyForgotten: 2, OldNews: 3, NoDrift: 4, LostLease: 4, LateRenewal: 4, AnyNode: 4, Unrecorded: 4, EarlyRoom: 5, ForgottenRoom: 5, ChargedTwice: 6, MapOrder: 7, Unchecked: 7, DeafHold: 8,
 	Unannounced: 9, LeaseAdded: 10, EarlyEnd: 11, AnyOutput: 11, Restless: 12, Trusting: 12,
 }
 

@@ -161,7 +161,7 @@ func TestReplace(t *testing.T) {
 	at := bytes.LastIndex(b, []byte("name 2")) // in the page that was written last, or an older one
 	for ; at >= 0; at = bytes.LastIndex(b[:at], []byte("name 2")) {
 		c := slices.Clone(b)
-		c[at+8] ^= 4
+		c[at+8] ^= 5 // more than one bit, which would be put right
 		if err := os.WriteFile(path, c, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -209,6 +209,31 @@ func holds(t *testing.T, path string, want map[string]string) {
 	db.Close()
 	if !maps.Equal(got, want) {
 		t.Fatalf("it holds %d records, want %d", len(got), len(want))
+	}
+}
+
+// Whichever bit of a record flips, of its key, its value or its checksum: what it was is known. Of two bits that is not said.
+func TestCorrected(t *testing.T) {
+	key, value := []byte("job 7"), bytes.Repeat([]byte("what it was"), 30)
+	raw := append(bytes.Clone(key), sealed("small", key, value)...)
+	for at := range 8 * len(raw) {
+		one := bytes.Clone(raw)
+		one[at/8] ^= 1 << (at % 8)
+		if k, v, found := corrected("small", one[:len(key)], one[len(key):]); !found || !bytes.Equal(k, key) || !bytes.Equal(v, value) {
+			t.Fatalf("bit %d: %q, %q, %v", at, k, v, found)
+		}
+		two := (at*31 + 17) % (8 * len(raw))
+		if one[two/8] ^= 1 << (two % 8); two == at {
+			continue
+		}
+		if k, v, found := corrected("small", one[:len(key)], one[len(key):]); found {
+			t.Fatalf("bits %d and %d: taken for one, with %q, %q", at, two, k, v)
+		}
+	}
+	for _, raw := range [][]byte{nil, {1, 2, 3}} {
+		if _, _, found := corrected("small", key, raw); found {
+			t.Errorf("%v is put right", raw)
+		}
 	}
 }
 

@@ -45,8 +45,17 @@ func (e *DamageError) Error() string {
 	if n := len(names) - shownDamages; n > 0 {
 		names, more = names[:shownDamages], fmt.Sprintf("; and %d more places", n)
 	}
-	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; all else in it is whole: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
-		e.Kind.What, e.Path, roost.BadConfig, strings.Join(names, "; "), more)
+	rest := "all else in it is whole"
+	if e.unbounded() {
+		rest = "what else is missing cannot be told"
+	}
+	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; %s: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
+		e.Kind.What, e.Path, roost.BadConfig, strings.Join(names, "; "), more, rest)
+}
+
+// unbounded reports whether more may be damaged than can be named: the file as a whole, or records of which nobody knows which they are.
+func (e *DamageError) unbounded() bool {
+	return slices.ContainsFunc(e.Damages, func(d Damage) bool { return d.Bucket == "" || d.Some && d.From == nil && d.To == nil })
 }
 
 // Unwrap is the kind of the error.
@@ -67,8 +76,11 @@ func (k *Kind) name(d *Damage) string {
 			where = name
 		}
 	}
-	if where == "" {
+	switch {
+	case where == "":
 		return d.What
+	case own(where):
+		where = "the seal of its contents"
 	}
 	return where + ": " + d.What
 }
@@ -153,7 +165,12 @@ func read(b []byte, k *Kind, record func(bucket string, key, value []byte)) *con
 	switch {
 	case sealRaw != nil:
 		var err error
-		if c.seal, err = decodeSeal(sealRaw); err != nil {
+		c.seal, err = decodeSeal(sealRaw)
+		if _, v, found := corrected(string(bucketSeal), keySeal, sealRaw); err != nil && found {
+			r.damages = append(r.damages, Damage{Bucket: string(bucketSeal), What: "one bit of it has flipped", Corrected: true})
+			c.seal, err = decodeSeal(sealed(string(bucketSeal), keySeal, v))
+		}
+		if err != nil {
 			r.damages = append(r.damages, Damage{What: err.Error()})
 		}
 	case ok && anySealed(b, h):
@@ -171,7 +188,7 @@ func read(b []byte, k *Kind, record func(bucket string, key, value []byte)) *con
 			found[bucket] = t
 			var whole bool
 			if value, whole = unsealed(bucket, key, raw); !whole {
-				r.damages = append(r.damages, Damage{Bucket: bucket, From: bytes.Clone(key), What: "its checksum is wrong", Raw: bytes.Clone(value)})
+				r.damages = append(r.damages, damagedRecord(bucket, key, value, raw))
 				return
 			}
 		}
@@ -185,6 +202,14 @@ func read(b []byte, k *Kind, record func(bucket string, key, value []byte)) *con
 	c.txid, c.damages = r.txid, r.damages
 	c.compare(k, found)
 	return c
+}
+
+// damagedRecord is the damage of a record whose checksum is wrong.
+func damagedRecord(bucket string, key, value, raw []byte) Damage {
+	if k, v, found := corrected(bucket, key, raw); found {
+		return Damage{Bucket: bucket, From: k, What: "one bit of it has flipped", Raw: v, Corrected: true}
+	}
+	return Damage{Bucket: bucket, From: bytes.Clone(key), What: "its checksum is wrong", Raw: bytes.Clone(value)}
 }
 
 // compare holds what was found against what the seal says.

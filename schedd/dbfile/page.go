@@ -31,6 +31,8 @@ type Damage struct {
 	Some     bool   // it is a range
 	What     string
 	Raw      []byte // the damaged value, where it could be read
+
+	Corrected bool // one bit of the record has flipped, and its checksum tells which: From and Raw are the record as it was
 }
 
 // reader reads the pages of one file.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"hash/crc32"
 	"maps"
+	"math/bits"
 	"slices"
 )
 
 // Each record has a checksum behind its value, over the name of its bucket, its key and its value: a record that stands where another one should
 // is noticed, too. CRC-32C finds every error of up to three bits in a record and every burst of up to 32 bits, and processors compute it at
-// many GB/s; nobody forges here, so no cryptographic digest is needed. Records that are lost leave no bad checksum behind. So a seal, which each
+// many GB/s; nobody forges here, so no cryptographic digest is needed. It also tells which bit of a
+// record has flipped, where it is one: a repair puts that right. Records that are lost leave no bad checksum behind. So a seal, which each
 // transaction writes, tells of each bucket how many records it has and what their checksums add up to.
 
 // sumSize is how many bytes a checksum has.
@@ -39,6 +41,49 @@ func unsealed(bucket string, key, raw []byte) (value []byte, whole bool) {
 	}
 	value = raw[: len(raw)-sumSize : len(raw)-sumSize]
 	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
+}
+
+// corrected finds the one bit of a record whose flipping makes its checksum right, and returns the record as it was. CRC-32C tells records apart that differ in
+// up to three bits, so there is at most one such bit; a record with more damage than that has none but for one chance in 2^32 for each of its bits.
+func corrected(bucket string, key, raw []byte) (k, v []byte, found bool) {
+	if len(raw) < sumSize || len(key) == 0 {
+		return nil, nil, false
+	}
+	value, sum := raw[:len(raw)-sumSize], binary.BigEndian.Uint32(raw[len(raw)-sumSize:])
+	at, wrong := FlippedBit(sum^checksum(bucket, key, value), len(key)+len(value))
+	if !wrong {
+		return nil, nil, false
+	}
+	k, v = bytes.Clone(key), append([]byte{}, value...)
+	switch place := at / 8; {
+	case at < 0: // of the checksum itself
+	case place < len(k):
+		k[place] ^= 1 << (at % 8)
+	default:
+		v[place-len(k)] ^= 1 << (at % 8)
+	}
+	return k, v, true
+}
+
+// FlippedBit finds the bit of a message of that many bytes which must be flipped for its CRC-32C to differ by that difference; -1 where the checksum
+// itself has the flipped bit. False: no single bit does.
+func FlippedBit(difference uint32, size int) (at int, found bool) {
+	if bits.OnesCount32(difference) == 1 {
+		return -1, true
+	}
+	var effects [8]uint32 // of each bit of a byte, on the checksum of a message that ends there, and then of one that goes on
+	for bit := range effects {
+		effects[bit] = castagnoli[1<<bit]
+	}
+	for place := size - 1; place >= 0; place-- {
+		for bit, effect := range effects {
+			if effect == difference {
+				return 8*place + bit, true
+			}
+			effects[bit] = effect>>8 ^ castagnoli[effect&0xff]
+		}
+	}
+	return 0, false
 }
 
 // tally is how many records a bucket has, and what their checksums add up to.

@@ -91,5 +91,15 @@ func (c *Claim) lapses(killGrace time.Duration) Instant {
 	if plant.Is(plant.NoDrift) {
 		return c.leaseSent + c.Lease
 	}
-	return c.leaseSent + c.Lease + c.Lease/100 + killGrace
+	return lapse(c.leaseSent, c.Lease, killGrace)
+}
+
+// lapse is the instant at which no process can be alive any more that a lease was sent to at that other instant.
+func lapse(sent, lease Instant, killGrace time.Duration) Instant {
+	return sent + lease + lease/100 + killGrace
+}
+
+// Lapses is lapse for an attempt that is not on record.
+func (d *Dispatcher) Lapses(sent Instant, lease time.Duration) Instant {
+	return lapse(sent, lease, d.opt.KillGrace)
 }

@@ -53,22 +53,46 @@ func pieces(batch []byte, between int, f func(before, raw []byte) error) error {
 
 // salvaged is what can be read of a damaged batch.
 type salvaged struct {
-	events [][]byte // that are whole
-	hit    []uint64 // jobs of events that are not, as far as that can be read
-	cut    bool     // where an event begins cannot be told from some place on
+	events    [][]byte // that are whole, or can be put right
+	corrected []uint64 // jobs of events that can be
+	lost      bool     // one cannot be, and of which job it is nobody knows: the bits that have flipped may be those of its number
 }
 
 func salvage(batch []byte) (s salvaged) {
 	err := pieces(batch, 4, func(sum, raw []byte) error {
-		if binary.BigEndian.Uint32(sum) == crc32.Checksum(raw, castagnoli) {
-			s.events = append(s.events, raw)
-		} else {
-			s.hit = append(s.hit, queue.JobOf(raw))
+		event, one := correctEvent(binary.BigEndian.Uint32(sum)^crc32.Checksum(raw, castagnoli), raw)
+		switch {
+		case event == nil:
+			s.lost = true
+			return nil
+		case one:
+			s.corrected = append(s.corrected, queue.JobOf(event))
 		}
+		s.events = append(s.events, event)
 		return nil
 	})
-	s.cut = err != nil
+	s.lost = s.lost || err != nil // where an event begins cannot be told from some place on
 	return s
+}
+
+// correctEvent returns an event as it was, by how far its checksum is from what it should be: itself where that is 0, or with the one bit put right that has
+// flipped. nil: there is more damage.
+func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) {
+	if difference == 0 {
+		return raw, false
+	}
+	at, one := dbfile.FlippedBit(difference, len(raw))
+	if !one {
+		return nil, false
+	}
+	event = clone(raw)
+	if at >= 0 {
+		event[at/8] ^= 1 << (at % 8)
+	}
+	if _, err := queue.DecodeEvent(event); err != nil {
+		return nil, false
+	}
+	return event, true
 }
 
 // fileKind is what dbfile must know of the log of a schedd.
@@ -126,9 +150,16 @@ func nameOf(host string, d *dbfile.Damage) string {
 		if len(d.From) == 8 && !d.Some {
 			name = fmt.Sprintf("batch %d of the newest events", binary.BigEndian.Uint64(d.From))
 		}
+		if d.Corrected {
+			return name
+		}
+		s := salvage(d.Raw)
 		var hit []string
-		for _, seq := range salvage(d.Raw).hit {
+		for _, seq := range s.corrected {
 			hit = append(hit, job(seq))
+		}
+		if s.lost {
+			hit = append(hit, "a job that cannot be told")
 		}
 		if len(hit) > 0 {
 			name += ", an event of " + strings.Join(hit, ", ")

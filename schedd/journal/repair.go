@@ -14,17 +14,23 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// seqsSkipped is how far numbers of jobs jump where submissions may be lost: a number that somebody was given is not given again.
-const seqsSkipped = 1000
+// How far numbers jump where events are lost, and which cannot be told: a number that was given is not given again. Between two checkpoints a log has no room
+// for as many submissions or attempts.
+const (
+	seqsSkipped     = 100_000
+	attemptsSkipped = 1_000_000
+)
 
 // Repair takes out of the log in dir what is damaged; dry only says what would be. It returns nil where nothing is. No schedd may run.
 //
-// A job whose snapshot is damaged is taken out. One that lacks an event stays as it stood before that event, and is held: what happened to it
-// since is not known, and a task that has run must not run again before somebody has looked. Where it cannot be told whose events are lost, that is
-// done to every job that is not final.
+// What has one flipped bit is put right, for its checksum tells which. A job whose snapshot has more damage is taken out. One that lacks an event stays as it
+// stood before that event, and is held: what happened to it since is not known, and a task that has run must not run again before somebody has looked.
+// Where it cannot be told whose events are lost, that is done to every job. An attempt that is not on record may live, so the next ones of such a job have
+// numbers beyond all that may have been given, and the queue remembers that it is unsure of the job.
 func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
 	r := repair{
 		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvaged{}, cut: map[uint64]int{}, lost: map[uint64]bool{},
+		attempts: map[uint64]roost.Attempt{},
 	}
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
 	damage, err := dbfile.Inspect(path, kind, r.take)
@@ -50,9 +56,11 @@ type repair struct {
 	counters map[string]uint64
 
 	news      []entry        // events since, in their order
-	cut       map[uint64]int // job -> place in news of its first event that is damaged, or does not fit
+	cut       map[uint64]int // job -> place in news of its first event that does not fit
 	lost      map[uint64]bool
-	uncertain bool // events are lost, and whose is not known
+	attempts  map[uint64]roost.Attempt // job -> highest number of an attempt that any event of it has
+	corrected int                      // records and events that had one flipped bit
+	uncertain bool                     // events are lost, and whose is not known
 }
 
 // entry is an event, and where it stands.
@@ -88,31 +96,42 @@ func (r *repair) judge(damages []dbfile.Damage) {
 		d := &damages[i]
 		first, last, some := jobRange(d)
 		switch single := some && first == last && last != 0; {
+		case d.Corrected:
+			r.corrected++
+			r.take(d.Bucket, d.From, d.Raw)
 		case d.Bucket == string(bucketEvents):
 		case d.Bucket == string(bucketJobs) && single:
 			r.lost[first] = true
 		case d.Bucket == string(bucketLog) && !d.Some && len(d.From) == 8:
 			s := salvage(d.Raw)
 			r.batches[binary.BigEndian.Uint64(d.From)] = s
-			r.uncertain = r.uncertain || s.cut || len(s.hit) == 0 || slices.Contains(s.hit, 0)
+			r.corrected += len(s.corrected)
+			r.uncertain = r.uncertain || s.lost || len(s.corrected) == 0
 		default:
 			r.uncertain = true
 		}
 	}
+	submitted := map[uint64]bool{}
 	for _, n := range slices.Sorted(maps.Keys(r.batches)) {
-		s := r.batches[n]
-		for _, seq := range s.hit {
-			r.cut[seq] = min(len(r.news), r.at(seq))
-		}
-		for place, raw := range s.events {
+		for place, raw := range r.batches[n].events {
 			e, err := queue.DecodeEvent(raw)
 			if err != nil {
 				continue
 			}
+			submitted[e.Job] = submitted[e.Job] || e.What == queue.Submitted || e.What == queue.Returned
 			key := binary.BigEndian.AppendUint32(append(be(e.Job), be(n)...), uint32(place+1))
 			r.news = append(r.news, entry{key, e.Job, raw})
+			r.attempts[e.Job] = max(r.attempts[e.Job], e.Attempt)
 		}
 	}
+	for i := range r.past { // a snapshot that is not found, by the number that it has, was of a job that something happened to
+		seq := r.past[i].seq
+		r.lost[seq] = r.lost[seq] || r.jobs[seq] == nil && !submitted[seq]
+		if e, err := queue.DecodeEvent(r.past[i].raw); err == nil {
+			r.attempts[seq] = max(r.attempts[seq], e.Attempt)
+		}
+	}
+	maps.DeleteFunc(r.lost, func(seq uint64, lost bool) bool { return !lost || seq == 0 || r.jobs[seq] != nil })
 }
 
 // at is from where on the events of a job count no more.
@@ -184,24 +203,15 @@ func (r *repair) known() []uint64 {
 // hold holds the jobs of which something is missing, and returns the events that do.
 func (r *repair) hold(q *queue.Queue, now time.Time) (events []queue.Event) {
 	for _, seq := range r.known() {
-		_, cut := r.cut[seq]
-		if !cut && !r.uncertain {
+		if !r.cutShort(seq) && !r.uncertain {
 			continue
 		}
-		st, ok := q.Status(seq)
-		if !ok {
-			continue
-		}
-		who := queue.Submitter{User: st.Owner, Admin: true}
-		more, err := q.Hold(now, who, queue.Target{Job: roost.JobID{Seq: seq, Host: r.host}},
+		e, ok := q.Distrust(now, seq, r.attempts[seq]+attemptsSkipped,
 			"its record on disk was damaged, and what happened to it last may be missing: see what it has done, then release or remove it")
-		if err != nil {
-			continue // it is final
-		}
-		for _, e := range more {
+		if ok {
 			q.Apply(e)
+			events = append(events, e)
 		}
-		events = append(events, more...)
 	}
 	return events
 }
@@ -209,13 +219,20 @@ func (r *repair) hold(q *queue.Queue, now time.Time) (events []queue.Event) {
 // actions says what becomes of whom.
 func (r *repair) actions(q *queue.Queue, held []queue.Event) (all []string) {
 	id := func(seq uint64) roost.JobID { return roost.JobID{Seq: seq, Host: r.host} }
+	if r.corrected > 0 {
+		all = append(all, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", r.corrected))
+	}
 	for _, seq := range r.known() {
 		if _, there := q.Status(seq); !there && (r.lost[seq] || r.cutShort(seq)) {
 			all = append(all, fmt.Sprintf("job %v is taken out", id(seq)))
 		}
 	}
 	for _, e := range held {
-		all = append(all, fmt.Sprintf("job %v is held as it stood before what is missing", id(e.Job)))
+		how := "is held as it stood before what is missing"
+		if st, ok := q.Status(e.Job); ok && st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks {
+			how = "has ended, as far as it is known"
+		}
+		all = append(all, fmt.Sprintf("job %v %s", id(e.Job), how))
 	}
 	if r.uncertain {
 		all = append(all, "what is lost of the newest events cannot be told by job: all jobs that have not ended are held, and jobs whose submission is lost are not in the queue")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/schedd/dbfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
@@ -48,7 +49,7 @@ func TestRepairs(t *testing.T) {
 	dir, file, mark, want := acknowledged(t)
 	used := len(bytes.TrimRight(file, "\x00"))
 	rng := rand.New(rand.NewPCG(5, 6))
-	trials, refused, same, held, out := 100, 0, 0, 0, 0
+	trials, refused, same, held, out := damage.Trials(t, 100), 0, 0, 0, 0
 	if testing.Short() {
 		trials = 30
 	}
@@ -60,6 +61,9 @@ func TestRepairs(t *testing.T) {
 			clear(b[page : page+4096])
 		} else {
 			b[at] ^= 1 << rng.IntN(8)
+			if trial%3 == 0 { // and another near it
+				b[min(at+rng.IntN(12), used-1)] ^= 1 << rng.IntN(8)
+			}
 		}
 		for name, text := range map[string][]byte{FileName: b, FileName + ".mark": mark} {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -96,7 +100,7 @@ func TestRepairs(t *testing.T) {
 		os.Remove(report.Aside)
 	}
 	t.Logf("%d of %d refused; jobs after the repairs: %d as they were, %d held, %d out", refused, trials, same, held, out)
-	if refused < trials/4 || same < 2*(held+out) {
+	if refused < trials/4 || same < held+out {
 		t.Errorf("%d of %d were refused, and of the jobs %d are as they were", refused, trials, same)
 	}
 }
@@ -133,6 +137,9 @@ func survivors(t *testing.T, got, want *queue.Queue, report *dbfile.Report) (sam
 		case bytes.Equal(a, b):
 			same++
 		case strings.Contains(said, id), strings.Contains(said, "cannot be told by job"):
+			if _, unsure := got.Unsure(seq); is && !unsure {
+				t.Fatalf("job %d is not as it was, and nobody is unsure of it", seq)
+			}
 			if is {
 				held++
 			} else {
@@ -148,7 +155,24 @@ func survivors(t *testing.T, got, want *queue.Queue, report *dbfile.Report) (sam
 	return same, held, out
 }
 
-// A job whose record is damaged is named and taken out, one that lacks an event is held, and all others are as they were. A dry run changes nothing.
+// strike flips bits of the second byte of some words, on old pages of a file, too.
+func strike(t *testing.T, path, words string, bits byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := 0
+	for at := bytes.Index(b, []byte(words)); at >= 0; at = bytes.Index(b, []byte(words)) {
+		b[at+1] ^= bits
+		places++
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil || places == 0 {
+		t.Fatalf("%q is in %d places: %v", words, places, err)
+	}
+}
+
+// A job whose record is damaged is named and taken out, what has one flipped bit is put right, and all others are as they were. A dry run changes nothing.
 func TestRepairNames(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
@@ -177,33 +201,15 @@ func TestRepairNames(t *testing.T) {
 	}
 	j.Close()
 	path := filepath.Join(dir, FileName)
-	for _, words := range []string{"1000:k2", "node-of-3"} { // in the snapshot of job 2, and in the assignment of job 3
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Contains(b, []byte(words)) {
-			words = "k2"
-		}
-		for at := 0; ; at++ { // on old pages, too
-			next := bytes.Index(b[at:], []byte(words))
-			if next < 0 {
-				break
-			}
-			at += next
-			b[at+1] ^= 1
-		}
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	strike(t, path, "1000:k2", 5)   // in the snapshot of job 2: two bits
+	strike(t, path, "node-of-3", 1) // in the assignment of job 3: one
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = reopenedIn(dir)
 	plain(t, err)
-	for _, words := range []string{"job 2.h: its checksum is wrong", "an event of job 3.h"} {
+	for _, words := range []string{"job 2.h: its checksum is wrong", "batch 5 of the newest events: one bit", "all else in it is whole"} {
 		if !strings.Contains(err.Error(), words) {
 			t.Errorf("it does not say %q: %v", words, err)
 		}
@@ -213,7 +219,7 @@ func TestRepairNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := "[job 2.h is taken out job 3.h is held as it stood before what is missing 3 jobs are kept]"
+		want := "[1 records are put right: one bit of each has flipped, and its checksum tells which job 2.h is taken out 3 jobs are kept]"
 		if got := fmt.Sprint(report.Actions); got != want || dry != (report.Aside == "") {
 			t.Fatalf("got %s, %q", got, report.Aside)
 		}
@@ -223,7 +229,7 @@ func TestRepairNames(t *testing.T) {
 	}
 	j, got := open(t, dir)
 	defer j.Close()
-	for seq, state := range map[uint64]roost.TaskState{1: roost.Idle, 3: roost.Held, 4: roost.Starting} {
+	for seq, state := range map[uint64]roost.TaskState{1: roost.Idle, 3: roost.Starting, 4: roost.Starting} {
 		if st, ok := got.Status(seq); !ok || st.Counts[state] != 1 {
 			t.Errorf("job %d: %v", seq, st.Counts)
 		}
@@ -236,5 +242,75 @@ func TestRepairNames(t *testing.T) {
 	}
 	if report, err := Repair(dir, host, epoch, true); report != nil || err == nil || !strings.Contains(err.Error(), "stop it first") {
 		t.Errorf("while a daemon has it: %v, %v", report, err)
+	}
+}
+
+// Where the beginning of an attempt is lost, nobody knows of which job it was: all are held, nobody is given the number of that attempt again, and until somebody
+// releases a job the queue is unsure of it. That outlives checkpoints.
+func TestRepairDistrusts(t *testing.T) {
+	dir := t.TempDir()
+	j, q := open(t, dir)
+	s := newStory(1, q)
+	for range 3 {
+		events := s.submit(t, 1)
+		s.apply(events)
+		if err := j.Append(events, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	assign := func(q *queue.Queue, seq uint64) (queue.Event, roost.Attempt) {
+		e, a, err := q.Assign(epoch, roost.JobID{Seq: seq, Host: host}.Task(0), fmt.Sprint("node-of-", seq), "unix:/n", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e, a.Attempt
+	}
+	e, _ := assign(q, 2)
+	s.apply([]queue.Event{e})
+	if err := j.Append([]queue.Event{e}, nil); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	path := filepath.Join(dir, FileName)
+	strike(t, path, "node-of-2", 5)
+	err := reopenedIn(dir)
+	plain(t, err)
+	if !strings.Contains(err.Error(), "an event of a job that cannot be told") {
+		t.Errorf("got %v", err)
+	}
+	report, err := Repair(dir, host, epoch, false)
+	if err != nil || !strings.Contains(fmt.Sprint(report.Actions), "cannot be told by job") {
+		t.Fatalf("got %v, %v", report, err)
+	}
+	j, q = open(t, dir)
+	defer j.Close()
+	who := queue.Submitter{User: "root", Admin: true}
+	for seq := uint64(1); seq <= 3; seq++ {
+		if st, _ := q.Status(seq); st.Counts[roost.Held] != st.Tasks {
+			t.Errorf("job %d: %v", seq, st.Counts)
+		}
+		if _, unsure := q.Unsure(seq); !unsure {
+			t.Errorf("nobody is unsure of job %d", seq)
+		}
+		events, err := q.Release(epoch, who, queue.Target{Job: roost.JobID{Seq: seq, Host: host}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Apply(events[0])
+		if _, unsure := q.Unsure(seq); unsure {
+			t.Errorf("job %d was released, and is doubted still", seq)
+		}
+		snapshot, _ := q.Snapshot(seq)
+		again := queue.New(host)
+		if err := again.Restore(snapshot); err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range []*queue.Queue{q, again} {
+			e, a := assign(q, seq)
+			if a != attemptsSkipped+1 {
+				t.Errorf("the next attempt of job %d is %d", seq, a)
+			}
+			q.Apply(e)
+		}
 	}
 }

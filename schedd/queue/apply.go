@@ -59,6 +59,7 @@ func (q *Queue) Apply(e Event) {
 		q.lost(j, e)
 		q.settleAll(j)
 	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
+		j.believe(e)
 		q.each(j, e, q.changeOf(j, e))
 	case Unblocked:
 		q.unblocked(j)
@@ -231,7 +232,7 @@ func (q *Queue) fill(j *job) {
 
 func (q *Queue) assigned(j *job, e Event) {
 	r := j.of(e.Index)
-	if r.live || e.Attempt != r.attempt+1 {
+	if r.live || e.Attempt != j.nextAttempt(e.Index) {
 		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
 	}
 	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
@@ -377,7 +378,7 @@ func (q *Queue) broken(j *job, i int, r *record, why string) {
 // again puts a task back, or where somebody wanted it meanwhile.
 func (q *Queue) again(j *job, i int, r *record) {
 	q.reclass(j, i)
-	if n := j.plan.runs + int(r.attempt); j.plan.runs >= 0 && n > maxRuns && !r.held {
+	if n := j.plan.runs + j.attemptsOf(r); j.plan.runs >= 0 && n > maxRuns && !r.held {
 		r.held, r.hold = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n, maxRuns)
 	}
 	switch {

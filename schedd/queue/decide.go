@@ -129,10 +129,7 @@ func (q *Queue) Assign(now time.Time, t roost.TaskID, node, address string, clai
 	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
 		return Event{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
 	}
-	next := roost.Attempt(1)
-	if r := j.book.at(t.Index); r != nil {
-		next = r.attempt + 1
-	}
+	next := j.nextAttempt(t.Index)
 	e := Event{What: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim}
 	if m := j.book.written(t.Index).newest(); m != nil {
 		image := *m

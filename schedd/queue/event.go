@@ -61,10 +61,10 @@ type Event struct {
 	What       What
 	Time       int64 // unix nanoseconds
 	Job        uint64
-	Ranges     []Range // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued: which tasks; none means all
-	Index      int     // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
-	Attempt    roost.Attempt
-	Node       string // Assigned, OwnerBack, OwnerAway
+	Ranges     []Range       // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued: which tasks; none means all
+	Index      int           // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
+	Attempt    roost.Attempt // Held: where the job's record was damaged, the highest number that an attempt of it may have had; 0 otherwise
+	Node       string        // Assigned, OwnerBack, OwnerAway
 	Address    string
 	Claim      uint64
 	Place      string // Started: what the attempt was given of its node, in a form that the queue does not look into; empty for nothing to tell

@@ -43,6 +43,7 @@ type job struct {
 	rank      uint64         // its place among jobs of one priority: its number, unless somebody has swapped it with another's
 	since     int64          // likewise its age: when it was submitted, unix nanoseconds
 	eligible  eligible
+	distrust  distrust
 }
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.

@@ -20,6 +20,7 @@ type saved struct {
 	since        int64
 	pasts        []savedPast
 	eligible     eligible
+	distrust     distrust
 	relations
 }
 
@@ -106,6 +107,10 @@ func (s *saved) field(f field) (err error) {
 		s.eligible.since = int64(f.value)
 	case sWaited:
 		s.eligible.total = int64(f.value)
+	case sAbove:
+		s.distrust.above = roost.Attempt(f.value)
+	case sUnsure:
+		s.distrust.unsure = f.value != 0
 	default:
 		err = s.relations.field(f)
 	}
@@ -271,6 +276,7 @@ func (q *Queue) restore(s *saved) {
 	}
 	q.together(j, func() { q.putAll(j, s.states) })
 	j.recall(s.eligible)
+	j.distrust = s.distrust
 	if j.final() {
 		q.done[j.seq] = true
 	}

@@ -36,6 +36,8 @@ const (
 	sEntered
 	sWaiting
 	sWaited
+	sAbove
+	sUnsure
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
@@ -68,7 +70,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j.rank != j.seq {
 		b = number(number(b, sRank, j.rank), sSince, uint64(j.since))
 	}
-	return j.eligible.append(j.relations(j.appendPast(b))), true
+	return j.distrust.append(j.eligible.append(j.relations(j.appendPast(b)))), true
 }
 
 // appendPast adds what tasks that run began with, where the job has been altered since.
