@@ -2,10 +2,13 @@ package authority
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost/schedd/dbfile"
@@ -30,8 +33,8 @@ func fileKind() dbfile.Kind {
 
 // Repair takes out of the store in dir what is damaged; dry only says what would be. It returns nil where nothing is damaged. No authority may run.
 //
-// A certificate whose record is damaged is revoked: it may have been, and a node that was not meant joins again. A token that is damaged is forgotten,
-// so nobody can use it.
+// What has one flipped bit is put right, for its checksum tells which. A certificate whose record has more damage is revoked: it may have been, and a node that
+// was not meant joins again. A token that is damaged is forgotten, so nobody can use it; and so are all, where the newest transactions may be lost.
 //
 // Self is the name of the authority's own node, whose certificate is in its directory, and which is written down again when the authority starts.
 func Repair(dir, self string, now time.Time, dry bool) (*dbfile.Report, error) {
@@ -41,20 +44,17 @@ func Repair(dir, self string, now time.Time, dry bool) (*dbfile.Report, error) {
 	if err != nil || damage == nil {
 		return nil, err
 	}
-	for i := range damage.Damages {
-		if d := &damage.Damages[i]; d.Bucket == string(issuedBucket) && !d.Some && r.names[string(d.From)] == "" {
-			r.names[string(d.From)] = ""
-		}
-	}
+	report := &dbfile.Report{Path: path, Damages: damage.Names()}
+	r.judge(damage.Damages, report)
 	for serial, name := range r.names {
 		if name == self && r.certificates[serial] == nil {
 			delete(r.names, serial)
 		}
 	}
-	report := &dbfile.Report{Path: path, Damages: damage.Names()}
-	for serial, name := range r.names {
+	for _, serial := range slices.Sorted(maps.Keys(r.names)) {
 		if r.certificates[serial] == nil {
-			report.Actions = append(report.Actions, fmt.Sprintf("certificate %x of %s is revoked: if that node is still wanted, let it join again", serial, name))
+			report.Actions = append(report.Actions, fmt.Sprintf("certificate %x of %s is revoked: if that node is still wanted, let it join again",
+				serial, cmp.Or(r.names[serial], "a node whose name is lost, too")))
 		}
 	}
 	report.Actions = append(report.Actions, fmt.Sprintf("%d certificates and %d tokens are kept", len(r.certificates), len(r.tokens)))
@@ -71,6 +71,38 @@ type repair struct {
 	tokens       map[string][]byte
 	number       []byte // of the newest list of revoked certificates
 	now          time.Time
+}
+
+// judge puts right what has one flipped bit, and finds the certificates whose records are damaged.
+func (r *repair) judge(damages []dbfile.Damage, report *dbfile.Report) {
+	corrected, tokens, unknown := 0, false, false
+	for i := range damages {
+		d := &damages[i]
+		switch {
+		case d.Corrected:
+			corrected++
+			r.take(d.Bucket, d.From, d.Raw)
+		case d.Bucket == string(issuedBucket) && !d.Some:
+			if r.names[string(d.From)] == "" {
+				r.names[string(d.From)] = ""
+			}
+		case d.Bucket == string(tokensBucket):
+			tokens = true
+		case d.Bucket == "" || d.Bucket == string(issuedBucket):
+			unknown = true
+		}
+	}
+	if corrected > 0 {
+		report.Actions = append(report.Actions, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", corrected))
+	}
+	if tokens {
+		report.Actions = append(report.Actions, "tokens that are damaged are forgotten: nobody can use them")
+	}
+	if unknown {
+		clear(r.tokens)
+		report.Actions = append(report.Actions, "what was written last may be missing, and what that was cannot be told: all tokens are forgotten, for one of them "+
+			"may have been used; nodes that were revoked since are not: see roost token list, and revoke them again")
+	}
 }
 
 func (r *repair) take(bucket string, key, value []byte) {

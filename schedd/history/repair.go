@@ -3,7 +3,9 @@ package history
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -39,51 +41,99 @@ func nameOf(host string, d *dbfile.Damage) string {
 
 // Repair takes out of the history in dir what is damaged, and makes its indexes anew; dry only says what would be. It returns nil where nothing is
 // damaged. No schedd may run.
+//
+// What has one flipped bit is put right, for its checksum tells which. A job that is lost is named by whatever tells of it: a damaged record by its number, one
+// that is not found by the indexes, which have a place for each job.
 func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
-	whole := map[uint64]bool{}
-	damage, err := dbfile.Inspect(path, kind, func(bucket string, key, value []byte) {
-		if _, err := decode(value); err == nil && bucket == string(bucketJobs) && len(key) == 8 {
-			whole[binary.BigEndian.Uint64(key)] = true
-		}
-	})
+	r := repair{whole: map[uint64]bool{}, known: map[uint64]bool{}}
+	damage, err := dbfile.Inspect(path, kind, r.take)
 	if err != nil || damage == nil {
 		return nil, err
 	}
-	report := &dbfile.Report{Path: path, Damages: damage.Names()}
-	for i := range damage.Damages {
-		if d := &damage.Damages[i]; d.Bucket == string(bucketJobs) {
-			report.Actions = append(report.Actions, nameOf(host, d)+" is taken out")
-		}
-	}
-	report.Actions = append(report.Actions, fmt.Sprintf("the indexes are made anew; %d jobs are kept", len(whole)))
+	report := &dbfile.Report{Path: path, Damages: damage.Names(), Actions: r.judge(host, damage.Damages)}
 	if !dry {
 		report.Aside, err = dbfile.Replace(path, kind, now, func(w *dbfile.Writer) error {
-			_, err := dbfile.Inspect(path, kind, func(bucket string, key, value []byte) { salvage(w, whole, bucket, key, value) })
+			write := func(bucket string, key, value []byte) { r.salvage(w, bucket, key, value) }
+			_, err := dbfile.Inspect(path, kind, write)
+			for _, d := range r.corrected {
+				write(d.Bucket, d.From, d.Raw)
+			}
 			return err
 		})
 	}
 	return report, err
 }
 
+// repair is what is known of the jobs of a damaged history.
+type repair struct {
+	whole     map[uint64]bool // their records are
+	known     map[uint64]bool // anything tells of them
+	corrected []*dbfile.Damage
+}
+
+// take takes in a record that is whole.
+func (r *repair) take(bucket string, key, value []byte) {
+	if len(key) < 8 {
+		return
+	}
+	seq := binary.BigEndian.Uint64(key[len(key)-8:]) // at the end of the keys of the indexes, and the key of all else
+	r.known[seq] = true
+	if _, err := decode(value); err == nil && bucket == string(bucketJobs) && len(key) == 8 {
+		r.whole[seq] = true
+	}
+}
+
+// judge says what becomes of what is damaged.
+func (r *repair) judge(host string, damages []dbfile.Damage) (actions []string) {
+	ranges, unknown := []string{}, false
+	for i := range damages {
+		d := &damages[i]
+		switch {
+		case d.Corrected:
+			r.take(d.Bucket, d.From, d.Raw)
+			r.corrected = append(r.corrected, d)
+		case d.Bucket == string(bucketJobs) && !d.Some && len(d.From) == 8:
+			r.known[binary.BigEndian.Uint64(d.From)] = true
+		case d.Bucket == string(bucketJobs) && (d.From != nil || d.To != nil):
+			ranges = append(ranges, nameOf(host, d)+": those that the indexes do not name, either, are taken out without a name")
+		case d.Bucket == "" || d.Bucket == string(bucketJobs):
+			unknown = true
+		}
+	}
+	if len(r.corrected) > 0 {
+		actions = append(actions, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", len(r.corrected)))
+	}
+	for _, seq := range slices.Sorted(maps.Keys(r.known)) {
+		if !r.whole[seq] {
+			actions = append(actions, fmt.Sprintf("job %v is taken out", roost.JobID{Seq: seq, Host: host}))
+		}
+	}
+	actions = append(actions, ranges...)
+	if unknown {
+		actions = append(actions, "jobs that nothing in the file tells of are not in the history, and which they are cannot be told")
+	}
+	return append(actions, fmt.Sprintf("the indexes are made anew; %d jobs are kept", len(r.whole)))
+}
+
 // salvage writes a record and what finds it.
-func salvage(w *dbfile.Writer, whole map[uint64]bool, bucket string, key, value []byte) {
-	if len(key) != 8 || !whole[binary.BigEndian.Uint64(key)] {
+func (r *repair) salvage(w *dbfile.Writer, bucket string, key, value []byte) {
+	if len(key) != 8 || !r.whole[binary.BigEndian.Uint64(key)] {
 		return
 	}
 	switch bucket {
 	case string(bucketRows):
 		w.Put(bucket, key, value)
 	case string(bucketJobs):
-		w.Put(bucket, key, value)
-		r, err := decode(value)
+		record, err := decode(value)
 		if err != nil {
 			return
 		}
+		w.Put(bucket, key, value)
 		seq := binary.BigEndian.Uint64(key)
-		w.Put(string(bucketKeys), keyOf(r.Key, seq), nil)
+		w.Put(string(bucketKeys), keyOf(record.Key, seq), nil)
 		w.Put(string(bucketEnded), endKey(value[:8], key), nil)
-		if owner, known := ownerOf(r.Snapshot); known {
+		if owner, known := ownerOf(record.Snapshot); known {
 			w.Put(string(bucketOwners), keyOf(owner, seq), nil)
 		}
 	}
