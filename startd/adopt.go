@@ -13,7 +13,6 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/files"
-	"github.com/roost-batch/roost/internal/filesum"
 	"github.com/roost-batch/roost/startd/slot"
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -91,8 +90,8 @@ func (m *machine) find(id slot.ClaimID) *found {
 			return nil
 		}
 	}
-	if _, err := readAttempt(dir); errors.Is(err, filesum.ErrDamaged) {
-		m.log.Error("what is known of the attempt on a claim is damaged on disk: it is ended, and runs again", "claim", id)
+	if _, err := readAttempt(dir); err != nil && f.state.Phase != proto.Idle { // it was written before the starter was told of the attempt
+		m.log.Error("what is known of the attempt on a claim is damaged on disk: it is ended, and runs again", "claim", id, "err", err)
 		m.drop(dir, file)
 		return nil
 	}

@@ -128,7 +128,7 @@ func readAttempt(dir string) (r attemptRecord, err error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if err := d.Decode(&r); err != nil {
-		return r, err
+		return r, fmt.Errorf("%w: %w", filesum.ErrDamaged, err)
 	}
 	end := min(int(d.InputOffset())+1, len(text)) // what follows its checksum is left of a longer one
 	if line := bytes.IndexByte(text[end:], '\n'); line >= 0 {
@@ -158,17 +158,19 @@ func claimDirs(dir string) ([]slot.ClaimID, error) {
 const generationBits = 32
 
 // nextGeneration counts this start, on disk, and returns the id of its first claim. So no id is used twice, and no claim costs a write for that.
-// Should the count be lost, ids go on above those of the claims that are there.
+// A count that is damaged goes on from the clock, in seconds, which is above all that starts can have counted.
 func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 	path := filepath.Join(dir, "generation")
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	if text, err = filesum.Check(text); err != nil {
-		text = nil
+	last := uint64(0)
+	if err == nil {
+		if last, err = readGeneration(text); err != nil {
+			last = uint64(time.Now().Unix())
+		}
 	}
-	last, _ := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32)
 	for _, id := range claims {
 		last = max(last, uint64(id)>>generationBits)
 	}
@@ -177,4 +179,17 @@ func nextGeneration(dir string, claims []slot.ClaimID) (slot.ClaimID, error) {
 		return 0, err
 	}
 	return slot.ClaimID(last<<generationBits | 1), os.Rename(path+".new", path)
+}
+
+// readGeneration reads the count of starts. The release before wrote it without a checksum; a number that has lost its end has no end of line.
+func readGeneration(text []byte) (uint64, error) {
+	text, err := filesum.Check(text)
+	if err != nil {
+		return 0, err
+	}
+	number, whole := strings.CutSuffix(string(text), "\n")
+	if !whole {
+		return 0, filesum.ErrDamaged
+	}
+	return strconv.ParseUint(number, 10, 32)
 }

@@ -3,7 +3,9 @@ package startd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -37,14 +39,17 @@ type reliabilityRecord struct {
 }
 
 // openReliability reads what is known, and takes a boot since then that nobody announced for a failure.
-func openReliability(dir, boot string) *reliability {
+func openReliability(dir, boot string) (*reliability, error) {
 	r := &reliability{path: filepath.Join(dir, "reliability"), boot: boot, up: boottime()}
 	var last reliabilityRecord
 	text, err := os.ReadFile(r.path)
 	if err == nil {
 		text, err = filesum.Check(text)
 	}
-	if err == nil && json.Unmarshal(text, &last) == nil {
+	if err == nil {
+		err = json.Unmarshal(text, &last)
+	}
+	if err == nil {
 		r.history = last.History
 		if last.Boot != boot {
 			failures := 1
@@ -54,7 +59,15 @@ func openReliability(dir, boot string) *reliability {
 			r.history = last.History.After(last.Up, failures)
 		}
 	}
-	return r
+	return r, damaged(r.path, err)
+}
+
+// damaged is the error of reading a file that is begun anew where it cannot be read; that it is not there is none.
+func damaged(path string, err error) error {
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // mtbf is the mean time between failures to reckon with.
@@ -111,8 +124,13 @@ func (m *machine) openCheckpoints(ad *classad.Ad) (err error) {
 		return err
 	}
 	m.packing = make(chan struct{}, maxPacking)
-	m.reliability = openReliability(m.own.Dir, m.boot)
-	m.today.open(m.own.Dir, time.Now())
+	var lost error
+	if m.reliability, lost = openReliability(m.own.Dir, m.boot); lost != nil {
+		m.log.Warn("how often this machine fails is counted anew", "err", lost)
+	}
+	if lost := m.today.open(m.own.Dir, time.Now()); lost != nil {
+		m.log.Warn("what was given today is counted anew", "err", lost)
+	}
 	path, err := criu.Find(m.own.CRIU)
 	switch {
 	case !m.boxes:

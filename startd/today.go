@@ -32,7 +32,7 @@ type figures struct {
 const keepFigures = 10 * time.Second
 
 // open reads what an earlier start has written. A file that says nothing of today, or makes no sense, is begun anew.
-func (t *today) open(dir string, now time.Time) {
+func (t *today) open(dir string, now time.Time) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.path = filepath.Join(dir, "today")
@@ -41,9 +41,13 @@ func (t *today) open(dir string, now time.Time) {
 	if err == nil {
 		text, err = filesum.Check(text)
 	}
-	if err == nil && json.Unmarshal(text, &f) == nil && f.Day == now.Format(time.DateOnly) && f.Given >= 0 && f.Worst >= 0 {
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err == nil && f.Day == now.Format(time.DateOnly) && f.Given >= 0 && f.Worst >= 0 {
 		t.now = f
 	}
+	return damaged(t.path, err)
 }
 
 // gave counts processor time that tasks had, in core seconds.

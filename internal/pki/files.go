@@ -101,6 +101,9 @@ func LoadAuthority(dir string) (*Authority, error) {
 	if !ok || !pair.Leaf.IsCA {
 		return nil, fmt.Errorf("authority in %s: %w: this is not a pool's authority", dir, roost.BadConfig)
 	}
+	if err := pair.Leaf.CheckSignature(pair.Leaf.SignatureAlgorithm, pair.Leaf.RawTBSCertificate, pair.Leaf.Signature); err != nil {
+		return nil, fmt.Errorf("authority in %s: %w: its certificate is damaged: %w: bring %s back, which each node has a copy of", dir, roost.BadConfig, err, authorityCert)
+	}
 	return &Authority{pair.Leaf, key}, nil
 }
 

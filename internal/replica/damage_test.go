@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/damage"
 )
 
 const entriesWritten = 40
@@ -145,7 +146,7 @@ func TestDamage(t *testing.T) {
 	}
 	cfg := Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}
 	rng := rand.New(rand.NewPCG(7, 8))
-	trials, refused, kept, repaired := 150, 0, 0, 0
+	trials, refused, kept, repaired := damage.Trials(t, 150), 0, 0, 0
 	if testing.Short() {
 		trials = 40
 	}
