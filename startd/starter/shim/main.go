@@ -35,6 +35,7 @@ func Main() {
 	}
 	s.makeTimers()
 	s.renew(number(args[2]), 0)
+	smallPages() // while its tasks follow each other without a rest the kernel has time enough to put huge ones
 	s.run()
 	syscall.Exit(0)
 }

@@ -22,8 +22,9 @@ func (s *starter) rest(quiet bool) bool {
 }
 
 // smallPages keeps the kernel from putting huge pages where this process has a few small ones. Where everybody is given huge pages, as on Debian, a thread of the
-// kernel's may do that from ten seconds on to whatever has room for one, also to the runtime's own tables, which GODEBUG=disablethp=1 leaves out. Each is two
-// megabytes for some kilobytes. PR_SET_THP_DISABLE would be simpler, but the tasks would inherit it.
+// kernel's comes round every ten seconds and does that to whatever has room for one, also to the runtime's own tables, which GODEBUG=disablethp=1 leaves out. Each
+// is two megabytes for some hundred kilobytes, and stays: hence at the start, and again for what was added. PR_SET_THP_DISABLE would be simpler, but the tasks
+// would inherit it.
 func smallPages() {
 	maps := readAll("/proc/self/maps")
 	for len(maps) > 0 {
