@@ -58,7 +58,7 @@ func commands() []*command {
 		pauseCommand(), mineCommand(), sessionAgentCommand(),
 		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
-		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), reservationCommand(), adminCommand(), simCommand(),
+		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), commentCommand(), reservationCommand(), adminCommand(), simCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(), tracejobCommand(),
 		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),

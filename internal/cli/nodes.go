@@ -49,8 +49,9 @@ type node struct {
 
 	Devices []device `json:"gpu_devices,omitempty"`
 	Units   []unit   `json:"units,omitempty"`
-	Drain   string   `json:"drain,omitempty"` // why it is drained
-	Owner   string   `json:"owner,omitempty"` // why its owner does not lend it now
+	Drain   string   `json:"drain,omitempty"`   // why it is drained
+	Comment string   `json:"comment,omitempty"` // what administrators say of it
+	Owner   string   `json:"owner,omitempty"`   // why its owner does not lend it now
 
 	what string
 }
@@ -75,6 +76,7 @@ func listNodes(c *call) error {
 	}
 	slices.SortFunc(nodes, func(a, b node) int { return compareNames(a.Name, b.Name) })
 	c.whatIsDrained(nodes)
+	c.whatIsSaid(nodes)
 	if c.json() {
 		return printJSON(c.stdout, document{"nodes": nodes})
 	}
@@ -160,6 +162,17 @@ func (c *call) whatIsDrained(nodes []node) {
 	}
 }
 
+// whatIsSaid fills in the comments of administrators. Where nobody can be asked there are none.
+func (c *call) whatIsSaid(nodes []node) {
+	comments, err := c.comments()
+	if err != nil {
+		return
+	}
+	for i := range nodes {
+		nodes[i].Comment = comments[nodes[i].Name]
+	}
+}
+
 func (c *call) nodeTable(nodes []node) *table {
 	t := &table{columns: []column{
 		{head: "NODE"}, {head: "STATE"}, {head: "CPUS FREE", right: true}, {head: "MEMORY FREE", right: true}, {head: "GPUS FREE", right: true},
@@ -177,15 +190,21 @@ func (c *call) nodeTable(nodes []node) *table {
 	return t
 }
 
-// does says what a node does, and why it may get nothing more.
+// does says what a node does, why it may get nothing more, and what administrators say of it.
 func (n *node) does() string {
+	var parts []string
 	switch {
 	case n.Drain != "":
-		return strings.TrimSuffix(fmt.Sprintf("drained: %s; %s", printable(n.Drain), n.what), "; ")
+		parts = append(parts, "drained: "+printable(n.Drain))
 	case n.Owner != "":
-		return strings.TrimSuffix(fmt.Sprintf("%s; %s", printable(n.Owner), n.what), "; ")
+		parts = append(parts, printable(n.Owner))
 	}
-	return n.what
+	for _, more := range []string{printable(n.Comment), n.what} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // sizes prints what is free of a memory in one unit.

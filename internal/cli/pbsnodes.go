@@ -34,7 +34,7 @@ func pbsnodesCommand() *command {
 			short("a", "", "all machines"),
 			short("A", "NOTE", "the same as -C, behind what was said already, as in Torque"),
 			short("c", "", "the same as -r"),
-			short("C", "COMMENT", "why they are out of service; alone it changes what was said"),
+			short("C", "COMMENT", "why they are out of service; alone it changes what was said, also of machines that are in service"),
 			short("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given"),
 			short("F", "FORMAT", "json, dsv for one line each, or default"),
 			short("H", "", "the resource units of the machines that are named"),
@@ -302,8 +302,12 @@ func (p *nodeLister) markOne(n *poolNode) error {
 		}
 		return p.undo(ledger.Remove, ledger.KindDrain, n.Name)
 	}
-	if p.Deed == pbsnodes.Remark && !n.drained {
-		return problem(roost.Conflict, "it is in service, and only of one that is not it is kept why: use -o, too")
+	if p.Deed == pbsnodes.Remark && !n.drained { // it is in service, and stays there
+		text := p.Comment
+		if p.Appended && n.said != "" && text != "" {
+			text = n.said + ", " + text
+		}
+		return p.sayOf(n.Name, text, n.said)
 	}
 	w := wish{"node": n.Name}
 	if p.Commented {

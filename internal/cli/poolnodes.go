@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type poolNode struct {
 	units   []unit
 	tasks   []*wire.JobStatus // that have a part of it
 	drained bool              // somebody has drained it, now or from a time on
+	said    string            // of it by administrators, drained or not
 }
 
 // poolNodes finds all machines: those that advertise themselves, and those that do not and are drained or have jobs. With jobs those are found, too.
@@ -95,6 +97,12 @@ func (c *call) outOfService(named func(string) *poolNode) {
 			n.Comment = strings.TrimSuffix(d.Object.Reason+"; "+n.Comment, "; ")
 			n.Comment = strings.TrimPrefix(n.Comment, "; ")
 		}
+	}
+	comments, _ := c.comments() // of a leader that knows none there are none
+	for _, name := range slices.Sorted(maps.Keys(comments)) {
+		n := named(name)
+		n.said = comments[name]
+		n.Comment = strings.Trim(n.said+"; "+n.Comment, "; ")
 	}
 	var kept []entered[ledger.Reservation]
 	if c.shown(string(ledger.KindReservation), &kept) != nil {

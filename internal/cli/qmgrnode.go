@@ -14,12 +14,14 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Nodes come into the pool by themselves. qmgr can take one out of use, which is a drain, with a comment, which is the drain's reason.
+// Nodes come into the pool by themselves. qmgr can take one out of use, which is a drain, with a comment, which is the drain's reason, and comment on one that
+// is in use.
 
 // pbsNode is a node as qmgr sees it.
 type pbsNode struct {
 	ad    *classad.Ad
 	drain *ledger.Drain // nil: it is in use
+	said  string        // of it by administrators, in use or not
 }
 
 // nodes reads the machines that there are, and which are drained.
@@ -42,6 +44,12 @@ func (s *session) nodes() (map[string]*pbsNode, error) {
 	for _, d := range drains {
 		if n := all[d.Object.Node]; n != nil && !d.Object.From.After(s.now()) {
 			n.drain = &d.Object
+		}
+	}
+	comments, _ := s.comments() // of a leader that knows none there are none
+	for name, text := range comments {
+		if n := all[name]; n != nil {
+			n.said = text
 		}
 	}
 	return all, nil
@@ -107,14 +115,21 @@ func (n *pbsNode) state() string {
 
 // set are the attributes of a node that somebody has set.
 func (n *pbsNode) set() (all []qmgr.Value) {
-	if n.drain == nil {
-		return nil
+	if n.drain != nil {
+		all = []qmgr.Value{{Name: "state", Text: "offline"}}
 	}
-	all = []qmgr.Value{{Name: "state", Text: "offline"}}
-	if n.drain.Reason != "" {
-		all = append(all, qmgr.Value{Name: "comment", Text: printable(n.drain.Reason)})
+	if comment := n.comment(); comment != "" {
+		all = append(all, qmgr.Value{Name: "comment", Text: printable(comment)})
 	}
 	return all
+}
+
+// comment is what is said of a node: why it is not in use, or else what administrators say of it.
+func (n *pbsNode) comment() string {
+	if n.drain != nil && n.drain.Reason != "" {
+		return n.drain.Reason
+	}
+	return n.said
 }
 
 // is are the others.
@@ -134,15 +149,15 @@ func (n *pbsNode) is() (all []qmgr.Value) {
 	if gpus, ok := n.ad.Int(roost.AttrTotalGpus); ok && gpus > 0 {
 		add("ngpus", fmt.Sprint(gpus))
 	}
-	if n.drain != nil && n.drain.Reason != "" {
-		all = append(all, qmgr.Value{Name: "comment", Text: printable(n.drain.Reason)})
+	if comment := n.comment(); comment != "" {
+		all = append(all, qmgr.Value{Name: "comment", Text: printable(comment)})
 	}
 	return all
 }
 
 // setNode takes a node out of use, or into it.
 func (s *session) setNode(name string, n *pbsNode, changes []qmgr.Change) error {
-	offline, reason := n.drain != nil, ""
+	offline, comments, reason := n.drain != nil, false, ""
 	if n.drain != nil {
 		reason = n.drain.Reason
 	}
@@ -150,7 +165,7 @@ func (s *session) setNode(name string, n *pbsNode, changes []qmgr.Change) error 
 		word := strings.ToLower(c.Value)
 		switch {
 		case c.Name == "comment":
-			if reason = c.Value; c.Op == "" {
+			if comments, reason = true, c.Value; c.Op == "" {
 				reason = ""
 			}
 		case c.Name == "state" && (c.Op == "" || word == "free" && c.Op == "=" || word == "offline" && c.Op == "-="):
@@ -169,9 +184,12 @@ func (s *session) setNode(name string, n *pbsNode, changes []qmgr.Change) error 
 	case offline:
 		return s.tell(ledger.KindDrain, map[string]any{"node": name, "reason": reason})
 	case n.drain != nil:
-		return s.undo(ledger.Remove, ledger.KindDrain, name)
-	case reason != "":
-		return &qmgrError{15003, "Cannot set attribute, read only or insufficient permission: a comment is kept of a node that is offline"}
+		if err := s.undo(ledger.Remove, ledger.KindDrain, name); err != nil {
+			return err
+		}
+	}
+	if comments {
+		return s.sayOf(name, reason, n.said)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func Capabilities() []Capability {
 		{"limits", []Kind{KindLimit, KindResource}, "set concurrency limits, and say what resources there are"},
 		{"queues", []Kind{KindQueue, KindPool}, "set queues, and what holds for the jobs of all"},
 		{"reservations", []Kind{KindReservation}, "reserve parts of the pool"},
-		{"drains", []Kind{KindDrain}, "drain nodes"},
+		{"drains", []Kind{KindDrain, KindComment}, "drain nodes, and say something about them"},
 		{"settings", []Kind{KindSetting}, "change the settings of the cell"},
 		{"admins", []Kind{KindAdmin}, "give and take capabilities, and so all of them"},
 		{CapabilityJobs, nil, "hold, release, remove, run again and change the jobs of all users, at all submit nodes"},

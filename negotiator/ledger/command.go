@@ -253,6 +253,8 @@ func (l *Ledger) Nodes(c *Command) []string {
 	switch t := o.thing.(type) {
 	case Drain:
 		return []string{t.Node}
+	case Comment:
+		return []string{t.Node}
 	case Reservation:
 		return t.Nodes
 	}

@@ -30,6 +30,7 @@ const (
 	KindReservation Kind = "reservation"
 	KindDrain       Kind = "drain"
 	KindResource    Kind = "resource"
+	KindComment     Kind = "comment"
 )
 
 // thing is what an object says, decoded.
@@ -50,7 +51,7 @@ type reader func(text []byte) (thing, error)
 func kinds() map[Kind]reader {
 	return map[Kind]reader{
 		KindSubmitter: read[Submitter], KindGroup: read[Group], KindQuota: read[Quota], KindLimit: read[Limit], KindQueue: read[Queue], KindPool: read[Pool],
-		KindAdmin: read[Admin], KindSetting: read[Setting], KindReservation: read[Reservation], KindDrain: read[Drain], KindResource: read[Resource],
+		KindAdmin: read[Admin], KindSetting: read[Setting], KindReservation: read[Reservation], KindDrain: read[Drain], KindResource: read[Resource], KindComment: read[Comment],
 	}
 }
 
