@@ -182,9 +182,7 @@ func (s *Schedd) imageStored(n imageStored, now time.Time) {
 func (s *Schedd) keep(node string, a roost.AttemptID, m *wire.CheckpointTaken, now time.Time) {
 	image := queueImage(m.GetImage())
 	image.Frozen = m.GetFrozenNs()
-	if image.Node == "" {
-		image.Node = node
-	}
+	image.Node = node // whatever it says: who has made it is what its session says
 	e, err := s.queue.Keep(now, a, image)
 	if err != nil {
 		s.forgetImage(a, m)

@@ -20,8 +20,9 @@ type fakeNegotiator struct {
 	left          chan uint64              // and ended
 	wishes        chan *wire.CellRequest   // of administrators
 
-	demands chan *wire.Demand
-	hellos  chan *wire.ScheddHello
+	demands  chan *wire.Demand
+	hellos   chan *wire.ScheddHello
+	outcomes chan *wire.Outcome
 
 	mu      sync.Mutex
 	claimBy int64                            // of its grants
@@ -36,7 +37,7 @@ type fakeNegotiator struct {
 func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100), outcomes: make(chan *wire.Outcome, 100),
 		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterNegotiatorServer(s, n) })
@@ -160,6 +161,12 @@ func (n *fakeNegotiator) by() int64 {
 func (n *fakeNegotiator) answer(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
 	if h := m.GetHello(); h != nil {
 		n.hellos <- h
+	}
+	if o := m.GetOutcome(); o != nil {
+		select {
+		case n.outcomes <- o:
+		default: // nobody looks at so many
+		}
 	}
 	if d := m.GetDemand(); d != nil {
 		n.demands <- d

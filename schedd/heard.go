@@ -126,6 +126,9 @@ func (s *Schedd) ending(p *peerNode, a roost.AttemptID, e *wire.Exited, now time
 
 // finish records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
 func (s *Schedd) finish(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
+		s.forgedImage(a, status.GetReason(), now)
+	}
 	x := exitStatus(status)
 	s.finishAs(a, x, status.GetOwnFiles(), x.Wall, now)
 }

@@ -58,12 +58,33 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, ran int
 	default:
 		s.dispatch.Failed(a, 1)
 	}
-	n, node := s.negotiator, s.queue.NodeOf(a)
+	node := s.queue.NodeOf(a)
 	if v == wire.Outcome_GOOD {
 		s.nodeFailures.forget(a.Task, "")
 	} else if node != "" {
 		s.nodeFailures.failed(now, a.Task, node)
 	}
+	s.tellOutcome(node, a, v, ran, cmp.Or(x.Reason, x.Text()), now)
+}
+
+// forgedImage tells of an image that no honest machine makes. Either the node that made it lies or the one that refused it: both are told of, and what is against
+// them in all is counted by the leader.
+func (s *Schedd) forgedImage(a roost.AttemptID, reason string, now time.Time) {
+	program, err := s.queue.Launch(a)
+	if err != nil || program.Restore == nil || program.Restore.Node == "" {
+		return
+	}
+	maker, node := program.Restore.Node, s.queue.NodeOf(a)
+	s.log.Warn("a node has made a checkpoint that is not of its task", "node", maker, "job", a.Task.Job, "attempt", a, "refused by", node, "error", reason)
+	s.tellOutcome(maker, a, wire.Outcome_SPOILED, 0, "it made a checkpoint that "+node+" refused: "+reason, now)
+	if node != maker {
+		s.tellOutcome(node, a, wire.Outcome_FAILED, 0, "it refused a checkpoint of "+maker+": "+reason, now)
+	}
+}
+
+// tellOutcome tells the leader how an attempt went, as far as that says something of a node.
+func (s *Schedd) tellOutcome(node string, a roost.AttemptID, v wire.Outcome_Verdict, ran int64, reason string, now time.Time) {
+	n := s.negotiator
 	r, known := s.queue.RequestOf(a.Task)
 	if n == nil || node == "" || !known {
 		return
@@ -81,7 +102,7 @@ func (s *Schedd) judged(a roost.AttemptID, x *queue.Exit, ownFiles bool, ran int
 		Node: node, Request: uint64(r.ID), Task: s.queue.Name(a.Task), Job: a.Task.Job.String(), Owner: r.Owner, Verdict: v, Ran: ran,
 	}
 	if v != wire.Outcome_GOOD {
-		o.Reason = cmp.Or(x.Reason, x.Text())
+		o.Reason = reason
 		n.blame(a.Task, r.ID)
 	}
 	n.out.put(&wire.FromSchedd{Of: &wire.FromSchedd_Outcome{Outcome: o}})

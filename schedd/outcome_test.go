@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -110,4 +111,28 @@ func verdicts(all []*wire.FromSchedd) (told []wire.Outcome_Verdict) {
 		}
 	}
 	return told
+}
+
+// TestForgedImageIsBlamed: of an image that no honest machine makes the node is suspected that has made it, by its session and not by what it says itself, and it is
+// told of who refused it.
+func TestForgedImageIsBlamed(t *testing.T) {
+	p := newPool(t)
+	_, a := p.run("")
+	p.startd.send(&wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: &wire.CheckpointTaken{
+		Attempt: a.GetAttempt(), Image: &wire.Image{Sequence: 1, Attempt: 1, Size: 5, Server: "elsewhere:1", Node: "innocent"},
+	}}})
+	if k := next(t, p.startd.kept, "a word on the image"); k.GetError() != "" {
+		t.Fatalf("got %v", k)
+	}
+	p.startd.exited(a.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_VACATED}, "")
+	b := next(t, p.startd.activated, "the next attempt")
+	if from := b.GetProgram().GetRestore(); from.GetNode() != nodeName {
+		t.Errorf("it goes on from an image of %s", from.GetNode())
+	}
+	p.startd.exited(b.GetAttempt(), &wire.ExitStatus{Cause: wire.Cause_CAUSE_RESTORE, Reason: "a process has uid 0", ForgedImage: true}, "")
+	o := next(t, p.asked.outcomes, "an outcome")
+	if o.GetNode() != nodeName || o.GetVerdict() != wire.Outcome_SPOILED || !strings.Contains(o.GetReason(), "a process has uid 0") {
+		t.Errorf("the leader is told %v", o)
+	}
+	next(t, p.startd.activated, "an attempt without it")
 }

@@ -405,7 +405,7 @@ func (h *hand) heard(event starter.Event) {
 		if h.now != nil && h.now.ref == e.Attempt {
 			status := h.now.status(e.Exit)
 			if e.Exit.Step == proto.FromImage && status.Cause == wire.Cause_CAUSE_RESTORE {
-				status.Reason = h.m.restoreFailure(h.now)
+				status.Reason, status.ForgedImage = h.m.restoreFailure(h.now)
 			}
 			h.finished(h.now, status)
 		}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
@@ -107,6 +108,7 @@ func (h *hand) writeSpec(a *attempt, dir string) error {
 	spec := criu.RestoreSpec{
 		CRIU: h.m.criu.Path, Dir: dir, Root: root, User: h.cred, InitStop: true, PIDFile: to.PID,
 		Init: filepath.Join(h.dir, "dev", "init"), InitFiles: []string{filepath.Join(a.record.IO, proto.StatusName)},
+		Limits: limitsOfEach(a.record.Bounds.each()), Nice: int(min(max(a.record.Bounds.Nice, 0), 19)),
 		External: map[string]string{"/dev": filepath.Join(h.dir, "dev"), proto.IOInside: a.record.IO},
 	}
 	if a.record.OwnTemp {
@@ -122,6 +124,20 @@ func (h *hand) writeSpec(a *attempt, dir string) error {
 	return os.WriteFile(to.Input, text, 0o600)
 }
 
+// cpuGrace is how many seconds of CPU time a process has that was told that it has had enough.
+const cpuGrace = 5
+
+// limitsOfEach are the kernel's limits of each process, as roost-starter sets them, by their numbers.
+func limitsOfEach(b proto.Bounds) map[int]uint64 {
+	all := map[int]uint64{}
+	for kind, n := range map[int]int64{unix.RLIMIT_CPU: b.CPU + cpuGrace, unix.RLIMIT_AS: b.Address, unix.RLIMIT_FSIZE: b.File} {
+		if n > 0 && (kind != unix.RLIMIT_CPU || b.CPU > 0) {
+			all[kind] = uint64(n)
+		}
+	}
+	return all
+}
+
 // cleanRestore removes what only the restore needed.
 func (m *machine) cleanRestore(a *attempt) {
 	to := m.helper(a)
@@ -132,16 +148,17 @@ func (m *machine) cleanRestore(a *attempt) {
 	}
 }
 
-// restoreFailure is why the helper has not brought an attempt back.
-func (m *machine) restoreFailure(a *attempt) string {
+// restoreFailure is why the helper has not brought an attempt back, and whether that is the fault of the machine that made the image.
+func (m *machine) restoreFailure(a *attempt) (reason string, forged bool) {
 	text, err := os.ReadFile(m.helper(a).Output)
 	if err == nil {
 		_, err = criu.Decode(text)
 	}
 	if err == nil {
-		return "its checkpoint could not be restored"
+		return "its checkpoint could not be restored", false
 	}
-	return "its checkpoint could not be restored: " + err.Error()
+	failure, ok := errors.AsType[*criu.Failure](err)
+	return "its checkpoint could not be restored: " + err.Error(), ok && failure.Forged
 }
 
 func (h *hand) imageKey(a *attempt, i *wire.Image) store.Key { return imageKey(h.file.Schedd, a, i) }

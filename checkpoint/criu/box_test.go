@@ -34,7 +34,9 @@ type box struct {
 	moves   int
 	streams []Stream
 	first   string // the first process, as that of startd/starter/shim; empty: a shell
-	mindful bool   // when it is restored it is told to live on without its parent
+	limits  map[int]uint64
+	nice    int
+	mindful bool // when it is restored it is told to live on without its parent
 }
 
 // place are the directories of one run.
@@ -367,7 +369,8 @@ func (b *box) bringBack(dir string) (staging string, r RestoreResult, err error)
 	r, err = askRestore(b.t.Context(), "/proc/self/exe", RestoreSpec{
 		CRIU: b.criu, Dir: staging, Root: b.place.Root, User: b.user, InitStop: b.mindful, PIDFile: staging + "/pid", Streams: b.streams,
 		External: map[string]string{"/tmp": b.place.Scratch, "/dev": b.place.Dev, "/dev/roost": b.place.IO},
-		Init:     b.first, InitFiles: []string{b.place.IO + "/code"},
+		Limits:   b.limits, Nice: b.nice,
+		Init: b.first, InitFiles: []string{b.place.IO + "/code"},
 	})
 	if err != nil {
 		return staging, r, err

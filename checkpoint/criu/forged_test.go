@@ -2,9 +2,11 @@ package criu
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +17,10 @@ import (
 	"github.com/checkpoint-restore/go-criu/v7/crit/images/mnt"
 	"github.com/checkpoint-restore/go-criu/v7/crit/images/pagemap"
 	"github.com/checkpoint-restore/go-criu/v7/crit/images/pstree"
+	inetsk "github.com/checkpoint-restore/go-criu/v7/crit/images/sk-inet"
+	netlinksk "github.com/checkpoint-restore/go-criu/v7/crit/images/sk-netlink"
+	skopts "github.com/checkpoint-restore/go-criu/v7/crit/images/sk-opts"
+	unixsk "github.com/checkpoint-restore/go-criu/v7/crit/images/sk-unix"
 	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 
@@ -93,6 +99,7 @@ func TestForgedImages(t *testing.T) {
 	coreOf := func(name string, change func(c *core.CoreEntry)) func(dir string) {
 		return func(dir string) { forge(t, dir, name, newCore, func(_ int, c *core.CoreEntry) { change(c) }) }
 	}
+	blamed := []string{"uid 0", "capabilities", "keeps capabilities", "before all others", "make or cut"} // of what is wanted: what no honest machine makes
 	for _, c := range []struct {
 		name, want string
 		change     func(dir string)
@@ -115,6 +122,7 @@ func TestForgedImages(t *testing.T) {
 			x.SetUnknown(nil)
 		})},
 		{"real time", "before all others", coreOf(program, func(c *core.CoreEntry) { c.GetThreadCore().SchedPolicy = proto.Uint32(1) })},
+		{"somebody's login", "login of uid 1", coreOf(program, func(c *core.CoreEntry) { c.GetTc().Loginuid = proto.Uint32(1) })},
 		{"a field that is not known", "not known here", coreOf(program, func(c *core.CoreEntry) { c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) })},
 		{"a process outside of the tree", "below none", func(dir string) {
 			forge(t, dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} }, func(i int, p *pstree.PstreeEntry) {
@@ -207,10 +215,50 @@ func TestForgedImages(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
+			if f, ok := errors.AsType[*Failure](err); !ok || f.Forged != slices.Contains(blamed, c.want) {
+				t.Errorf("its maker is suspected: %v", ok && f.Forged)
+			}
 			if was, _ := os.ReadFile(filepath.Join(dir, image.IO, "stdout")); stepped != strings.Count(string(was), "\n") {
 				t.Errorf("it has made a step: %d lines", stepped)
 			}
 		})
+	}
+}
+
+// TestMarkedSockets: only who has rights over the network marks packets, whatever kind of socket it is.
+func TestMarkedSockets(t *testing.T) {
+	mark := &skopts.SkOptsEntry{SoMark: proto.Uint32(7)}
+	for name, f := range map[string]*fdinfo.FileEntry{
+		"unix": {Usk: &unixsk.UnixSkEntry{Opts: mark}}, "inet": {Isk: &inetsk.InetSkEntry{Opts: mark}}, "netlink": {Nlsk: &netlinksk.NetlinkSkEntry{Opts: mark}},
+	} {
+		if !marked(f.ProtoReflect()) {
+			t.Errorf("%s: the mark is not seen", name)
+		}
+	}
+	if marked((&fdinfo.FileEntry{Usk: &unixsk.UnixSkEntry{Opts: &skopts.SkOptsEntry{SoMark: proto.Uint32(0)}}}).ProtoReflect()) {
+		t.Error("a socket without a mark is refused")
+	}
+}
+
+// TestRestoredBounds: what is restored has no higher limits than its claim and this machine have, and comes no sooner, whatever its image says. The image of this
+// one is good, and of a claim that had no bounds.
+func TestRestoredBounds(t *testing.T) {
+	b, good, _ := forgedTask(t)
+	b.limits, b.nice = map[int]uint64{unix.RLIMIT_FSIZE: 1 << 30, unix.RLIMIT_NOFILE: 100}, 5
+	if err := b.tryRestore(good); err != nil {
+		t.Fatal(err)
+	}
+	defer b.kill()
+	for _, pid := range tree(b.pid)[1:] {
+		for kind, most := range b.limits {
+			var has unix.Rlimit
+			if err := unix.Prlimit(pid, kind, nil, &has); err != nil || has.Max != most || has.Cur > most {
+				t.Errorf("limit %d of process %d: %+v, %v", kind, pid, has, err)
+			}
+		}
+		if n, err := niceOf(pid); err != nil || n != b.nice {
+			t.Errorf("process %d is at %d, %v", pid, n, err)
+		}
 	}
 }
 

@@ -30,6 +30,13 @@ func unfit(format string, args ...any) error {
 	return fmt.Errorf("its checkpoint is not what a task like it leaves behind: %w: "+format, append([]any{roost.Invalid}, args...)...)
 }
 
+// forgedError is an unfit image that no honest machine makes, whatever its programs, its users and its release are: its maker is suspected.
+type forgedError struct{ error }
+
+func (e forgedError) Unwrap() error { return e.error }
+
+func forged(format string, args ...any) error { return forgedError{unfit(format, args...)} }
+
 // readEntries reads one of CRIU's files, all of whose entries are of one type. It takes only the one encoding that CRIU writes, without fields that are not
 // known here: what is checked is what CRIU will read. A file that is not there has no entries.
 func readEntries[M proto.Message](dir, name string, newEntry func() M) (all []M, err error) {

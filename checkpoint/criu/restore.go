@@ -38,7 +38,7 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 		return result, err
 	}
 	if err := screen(spec, &r.note); err != nil {
-		result.failure = &Failure{Class: Never, Reason: err.Error()}
+		result.failure = refusal(err)
 		result.Total = time.Since(start)
 		return result, nil
 	}
@@ -66,7 +66,7 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	}
 	if err != nil {
 		if result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err); r.evil != nil {
-			result.failure = &Failure{Class: Never, Reason: r.evil.Error()}
+			result.failure = refusal(r.evil)
 		}
 		result.Total = time.Since(start)
 		return result, nil
@@ -80,6 +80,12 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 		err = leave(spec.PIDFile, strconv.Itoa(r.pid))
 	}
 	return result, err
+}
+
+// refusal is the failure of an image that was refused.
+func refusal(err error) *Failure {
+	_, forged := errors.AsType[forgedError](err)
+	return &Failure{Class: Never, Reason: err.Error(), Forged: forged}
 }
 
 // mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
@@ -226,6 +232,9 @@ func (r *restorer) stage(stage string, pid int) error {
 	case rightsTaken:
 		if r.evil == nil {
 			r.judge(r.unchanged())
+		}
+		if r.evil == nil {
+			r.judge(r.rebound(tree(r.pid)))
 		}
 		if r.checked = r.evil == nil; r.checked {
 			repin(tree(r.pid), r.note.Pins)

@@ -200,10 +200,13 @@ func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 		return unfit("a thread has no rights of its own in it")
 	}
 	if p := t.GetSchedPolicy(); p != schedOther && p != schedBatch && p != schedIdle {
-		return unfit("a thread would run before all others of the machine")
+		return forged("a thread would run before all others of the machine")
 	}
 	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < oomScore() {
 		return unfit("a process would be dearer to the machine than its starter")
+	}
+	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayLogin(tc.GetLoginuid()) { // only the first thread of a process says it
+		return unfit("a process would be of the login of uid %d", tc.GetLoginuid())
 	}
 	if first && spec.Init != "" {
 		return screenRights(t.GetCreds(), files.Credential{}, true)
@@ -225,7 +228,7 @@ func screenRights(c *creds.CredsEntry, user files.Credential, capable bool) erro
 	}
 	for _, id := range []uint32{c.GetUid(), c.GetEuid(), c.GetSuid(), c.GetFsuid()} {
 		if id != user.UID {
-			return unfit("a process has uid %d, and the task is of uid %d", id, user.UID)
+			return forged("a process has uid %d, and the task is of uid %d", id, user.UID)
 		}
 	}
 	for _, id := range []uint32{c.GetGid(), c.GetEgid(), c.GetSgid(), c.GetFsgid()} {
@@ -244,12 +247,12 @@ func screenRights(c *creds.CredsEntry, user files.Credential, capable bool) erro
 	for _, set := range [][]uint32{c.GetCapInh(), c.GetCapPrm(), c.GetCapEff()} {
 		for _, word := range set {
 			if word != 0 {
-				return unfit("a process has capabilities")
+				return forged("a process has capabilities")
 			}
 		}
 	}
 	if c.GetSecbits() != 0 {
-		return unfit("a process keeps capabilities when its user changes")
+		return forged("a process keeps capabilities when its user changes")
 	}
 	return nil
 }

@@ -40,6 +40,9 @@ func screenFiles(spec *RestoreSpec) error {
 		if !ownsSignals(f.ProtoReflect(), spec.User.UID) {
 			return unfit("an open file signals with the rights of another")
 		}
+		if marked(f.ProtoReflect()) {
+			return forged("a socket marks its packets")
+		}
 		names[f.GetId()] = f.GetReg().GetName()
 		if name := string(f.GetUsk().GetName()); name != "" && name[0] != 0 {
 			made = append(made, filepath.Join("/", f.GetUsk().GetNameDir(), strings.TrimRight(name, "\x00")))
@@ -69,7 +72,7 @@ func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 	switch f.GetType() {
 	case fdinfo.FdTypes_REG:
 		if r := f.GetReg(); r == nil || r.GetFlags()&creating != 0 || r.GetExt() {
-			return unfit("it would make or cut the file %.200q", r.GetName())
+			return forged("it would make or cut the file %.200q", r.GetName())
 		}
 	case fdinfo.FdTypes_INETSK:
 		s := f.GetIsk()

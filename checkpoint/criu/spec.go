@@ -64,6 +64,9 @@ type RestoreSpec struct {
 	InitFiles []string      `json:",omitempty"` // what it may have open beside /dev/null
 	PIDFile   string        // gets the pid of the first process, as seen from here, before success is told
 	Timeout   time.Duration // 0 for ten minutes
+
+	Limits map[int]uint64 `json:",omitempty"` // that the claim has of each process, by their numbers (getrlimit(2)): what is restored has no higher ones
+	Nice   int            `json:",omitempty"` // that it has at least
 }
 
 // Stream is a file outside of scratch and captured output that the task appends to.
@@ -85,6 +88,7 @@ type Failure struct {
 	Class  Class
 	Reason string   // a sentence
 	Detail []string `json:",omitempty"` // what CRIU said
+	Forged bool     `json:",omitempty"` // of a restore: no honest machine makes such an image
 }
 
 // Class says whether it is worth trying again.

@@ -73,7 +73,7 @@ func (r *restorer) entitled(fields map[string]string, first bool) error {
 	}
 	for _, word := range strings.Fields(fields["Uid"]) {
 		if word != strconv.FormatUint(uint64(uid), 10) {
-			return unfit("process %s has uid %s", fields["Name"], word)
+			return forged("process %s has uid %s", fields["Name"], word)
 		}
 	}
 	for _, word := range append(strings.Fields(fields["Gid"]), strings.Fields(fields["Groups"])...) {
@@ -85,8 +85,11 @@ func (r *restorer) entitled(fields map[string]string, first bool) error {
 	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapAmb"} {
 		has, err := strconv.ParseUint(fields[set], 16, 64)
 		if err != nil || uid != 0 && has != 0 || has&^r.mayHave(set) != 0 {
-			return unfit("process %s has capabilities: %s %s", fields["Name"], set, fields[set])
+			return forged("process %s has capabilities: %s %s", fields["Name"], set, fields[set])
 		}
+	}
+	if has, err := strconv.ParseUint(fields["CapBnd"], 16, 64); err != nil || has&^r.mayHave("CapBnd") != 0 {
+		return unfit("process %s may have capabilities that we may not: %s", fields["Name"], fields["CapBnd"])
 	}
 	if own := status("/proc/thread-self/status"); fields["NoNewPrivs"] != "1" && own["NoNewPrivs"] == "1" || fields["Seccomp"] < own["Seccomp"] {
 		return unfit("process %s may get more rights than it has", fields["Name"])

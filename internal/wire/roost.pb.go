@@ -597,9 +597,10 @@ type ExitStatus struct {
 	Wall          int64                  `protobuf:"varint,6,opt,name=wall,proto3" json:"wall,omitempty"`
 	UserCpu       int64                  `protobuf:"varint,7,opt,name=user_cpu,json=userCpu,proto3" json:"user_cpu,omitempty"`
 	SystemCpu     int64                  `protobuf:"varint,8,opt,name=system_cpu,json=systemCpu,proto3" json:"system_cpu,omitempty"`
-	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`        // bytes
-	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                        // as last measured; absent where nothing could be
-	OwnFiles      bool                   `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"` // of CAUSE_MACHINE: it was met on files that the job names, or on the bound on its user's processes, and the job may be at fault
+	MaxRss        int64                  `protobuf:"varint,9,opt,name=max_rss,json=maxRss,proto3" json:"max_rss,omitempty"`                 // bytes
+	Usage         *TaskUsage             `protobuf:"bytes,10,opt,name=usage,proto3" json:"usage,omitempty"`                                 // as last measured; absent where nothing could be
+	OwnFiles      bool                   `protobuf:"varint,11,opt,name=own_files,json=ownFiles,proto3" json:"own_files,omitempty"`          // of CAUSE_MACHINE: it was met on files that the job names, or on the bound on its user's processes, and the job may be at fault
+	ForgedImage   bool                   `protobuf:"varint,12,opt,name=forged_image,json=forgedImage,proto3" json:"forged_image,omitempty"` // of CAUSE_RESTORE: the image says what no honest machine says, so the one that made it is suspected
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -707,6 +708,13 @@ func (x *ExitStatus) GetUsage() *TaskUsage {
 func (x *ExitStatus) GetOwnFiles() bool {
 	if x != nil {
 		return x.OwnFiles
+	}
+	return false
+}
+
+func (x *ExitStatus) GetForgedImage() bool {
+	if x != nil {
+		return x.ForgedImage
 	}
 	return false
 }
@@ -14174,7 +14182,7 @@ const file_roost_proto_rawDesc = "" +
 	"AttemptRef\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\x04R\x03job\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\rR\x05index\x12\x18\n" +
-	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xbe\x02\n" +
+	"\aattempt\x18\x03 \x01(\rR\aattempt\"\xe1\x02\n" +
 	"\n" +
 	"ExitStatus\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x16\n" +
@@ -14189,7 +14197,8 @@ const file_roost_proto_rawDesc = "" +
 	"\amax_rss\x18\t \x01(\x03R\x06maxRss\x12+\n" +
 	"\x05usage\x18\n" +
 	" \x01(\v2\x15.roost.wire.TaskUsageR\x05usage\x12\x1b\n" +
-	"\town_files\x18\v \x01(\bR\bownFiles\"\xb9\x03\n" +
+	"\town_files\x18\v \x01(\bR\bownFiles\x12!\n" +
+	"\fforged_image\x18\f \x01(\bR\vforgedImage\"\xb9\x03\n" +
 	"\tTaskUsage\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12\x19\n" +
