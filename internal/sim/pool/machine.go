@@ -22,11 +22,11 @@ import (
 // machineNode is a machine: the production books of its startd, the loop around them, and its starters, which outlive it.
 type machineNode struct {
 	*node
-	of    *Machine
-	units []gpu.Unit
-	given slot.ClaimID // the last claim from before the beginning
-	lied  int          // attempts that ended with an output that nobody had asked for
-	failed int // attempts that it was to begin
+	of     *Machine
+	units  []gpu.Unit
+	given  slot.ClaimID // the last claim from before the beginning
+	lied   int          // attempts that ended with an output that nobody had asked for
+	failed int          // attempts that it was to begin
 
 	// What is on its disk, or lives beside the startd.
 	hands      map[slot.ClaimID]*hand
