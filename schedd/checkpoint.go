@@ -284,10 +284,11 @@ func (s *Schedd) sendImage(ctx context.Context, p *peerNode, a roost.AttemptID, 
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	if err := put.Send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a)}); err != nil {
-		return rpc.FromStatus(err)
+	err = put.Send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a)})
+	if err == nil {
+		err = s.images.Send(key, pace.send(put.Send))
 	}
-	if err := s.images.Send(key, pace.send(put.Send)); err != nil && rpc.KindOf(err) == roost.NotFound {
+	if err != nil && rpc.KindOf(err) == roost.NotFound {
 		return spoiledImage{m.Sequence, err.Error()}
 	}
 	_, err = put.CloseAndRecv() // it tells also why sending ended

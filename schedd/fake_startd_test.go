@@ -124,7 +124,8 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 func (f *fakeStartd) send(m *wire.FromStartd) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if err := f.stream.Send(m); err != nil && status.Code(err) != codes.Unavailable { // that means that the schedd has gone, as it does in the end
+	err := f.stream.Send(m)
+	if gone := status.Code(err) == codes.Unavailable || status.Code(err) == codes.Canceled; err != nil && !gone { // the schedd goes in the end
 		f.t.Errorf("send %v: %v", m, err)
 	}
 }

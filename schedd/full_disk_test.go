@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -22,13 +23,25 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// smallDisk makes a directory a file system of so many bytes.
+// smallDisk makes a directory a file system of so many bytes. It is mounted where it leaves an empty directory behind: a task of another test that has seen it,
+// and goes on from a checkpoint, needs it to be there.
 func smallDisk(t *testing.T, dir string, size int) {
 	t.Helper()
-	if err := syscall.Mount("roost-test", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=711", size)); err != nil {
+	disk := filepath.Join(os.TempDir(), "roost-schedd-disk-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	err := os.Mkdir(disk, 0o711)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		err = syscall.Mount("roost-test", disk, "tmpfs", 0, fmt.Sprintf("size=%d,mode=711", size))
+	}
+	if err != nil {
 		t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
 	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(disk, dir); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // fillDisk takes all that is free in a directory, and returns what gives it back.

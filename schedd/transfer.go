@@ -114,11 +114,11 @@ func (s *Schedd) sendInput(ctx context.Context, p *peerNode, a roost.AttemptID, 
 		return err
 	}
 	send := pace.send(put.Send)
-	if err := send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a), Totals: files.Totals(entries)}); err != nil {
-		return err
+	err = send(&wire.FileChunk{Schedd: s.node.Name, Attempt: ref(a), Totals: files.Totals(entries)})
+	if err == nil {
+		err = files.Send(ctx, send, agent, pl.Iwd, entries, files.SendOptions{Holes: holes, Grows: true})
 	}
-	err = files.Send(ctx, send, agent, pl.Iwd, entries, files.SendOptions{Holes: holes, Grows: true})
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil && !errors.Is(err, io.EOF) { // which says that the node has answered already
 		return err
 	}
 	_, err = put.CloseAndRecv()

@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -15,14 +14,8 @@ func TestFullDisk(t *testing.T) {
 	}
 	var filler string
 	p := newPlaceWith(t, func(p *place) {
-		dir := p.node.Startds[0].Dir
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
-		if err := syscall.Mount("small", dir, "tmpfs", 0, "size=4m,mode=711"); err != nil {
-			t.Skipf("this machine mounts nothing: %v", err)
-		}
-		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+		dir := smallDisk(t, "size=4m,mode=711")
+		p.node.Startds[0].Dir = dir
 		filler = filepath.Join(dir, "filler")
 	})
 	s := p.connect("host1", 1)

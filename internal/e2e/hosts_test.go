@@ -259,7 +259,7 @@ func (n *host) stop() {
 // daemon is the process id of one of the node's daemons, 0 while it is not ready.
 func (n *host) daemon(role string) int {
 	state, _, err := master.ReadState(n.dir)
-	if err != nil {
+	if err != nil || state.PID != n.cmd.Process.Pid { // that of the start before names processes that have died
 		return 0
 	}
 	for _, d := range state.Daemons {

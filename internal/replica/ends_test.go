@@ -2,12 +2,10 @@ package replica
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -22,12 +20,7 @@ func TestEndsUnderLoad(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(r *Replica, _ func()) { r.breaks(errKilled) })
 	})
 	t.Run("disk full", func(t *testing.T) {
-		dir := t.TempDir()
-		if err := syscall.Mount("roost-test", dir, "tmpfs", 0, fmt.Sprintf("size=%d", 3*segmentSize)); err != nil {
-			t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
-		}
-		t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
-		endsUnderLoad(t, dir, strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
+		endsUnderLoad(t, smallDisk(t, 3*segmentSize), strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
 	})
 }
 

@@ -60,6 +60,29 @@ func TestWhatABoxShows(t *testing.T) {
 	}
 }
 
+// TestHiddenMounts: what the machine has mounted below the place of a task's files for a while is not in its box: hidden it would be all the same, and a
+// machine where the task goes on from a checkpoint would have to have it. Who is wrapped in a user namespace cannot get rid of it.
+func TestHiddenMounts(t *testing.T) {
+	b := inBox(t, time.Minute)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 {
+		t.Skip("SKIPPED: root without CAP_SYS_RESOURCE wraps users in a user namespace")
+	}
+	mounted := openDir(t, 0, 0o755)
+	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
+	o := asNobody(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o.Box.Temp = openDir(t, nobody, 0o700)
+	b.begin(o)
+	exit := b.end()
+	if got := b.read(o.Attempt, false); got != "0\n" {
+		t.Errorf("%s lines of its mounts are about %s (%+v)", got, mounted, exit)
+	}
+}
+
 func TestBoxesShareNothing(t *testing.T) {
 	a, b := inBox(t, time.Minute), inBox(t, time.Minute)
 	first := asNobody(1, "echo secret >/dev/shm/secret; echo ready; sleep 60")

@@ -103,7 +103,10 @@ func shut(root string, o *proto.Order) failure {
 	if o.Box.Temp != "" {
 		steps = append(steps, step{o.Box.Temp, root + proto.TempInside, "", syscall.MS_BIND, ""})
 	}
-	for _, m := range steps {
+	for i, m := range steps {
+		if i == 2 && o.Box.Temp != "" {
+			detachBelow(root + proto.TempInside)
+		}
 		if err := syscall.Mount(m.source, m.target, m.fs, m.flags, m.data); err != nil {
 			return failure{proto.MakeBox, errno(err), "mount on " + m.target}
 		}
@@ -122,6 +125,24 @@ func shut(root string, o *proto.Order) failure {
 		return failure{proto.MakeBox, errno(err), "/"}
 	}
 	return failure{}
+}
+
+// detachBelow takes away what the machine has mounted below a directory in whose place the task gets another. It would be hidden, and a machine where a
+// checkpoint of the task goes on would have to have it. One that the kernel does not let go stays.
+func detachBelow(dir string) {
+	var below []string
+	for info := readAll("/proc/self/mountinfo"); len(info) > 0; {
+		text := line(info)
+		info = info[min(len(text)+1, len(info)):]
+		if fields := words(text); len(fields) > 4 {
+			if at := unescape(fields[4]); len(at) > len(dir) && at[:len(dir)] == dir && at[len(dir)] == '/' {
+				below = append(below, at)
+			}
+		}
+	}
+	for i := len(below) - 1; i >= 0; i-- {
+		syscall.Unmount(below[i], syscall.MNT_DETACH)
+	}
 }
 
 // become1 turns this process into the small program that reaps. It keeps the file for the status as descriptor 3, and nothing else.
