@@ -3,7 +3,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export CGO_CFLAGS="${CGO_CFLAGS:--g -O2 -Wno-deprecated-declarations}" # as in the Makefile
+tests=$((2 * $(nproc))) # of a package at the same time: those that may overlap wait for daemons most of the time
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 30m "${@:-./...}" >"$log" 2>&1
+PATH="$PWD/bin:$PATH" "${GO:-go}" test -v -timeout 30m -parallel "$tests" "${@:-./...}" >"$log" 2>&1
 scripts/report.sh "$log" $?

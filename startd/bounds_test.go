@@ -10,6 +10,7 @@ import (
 
 // TestLimit: a running attempt is held to the limits that its schedd says last, one that waits for its input too; and nobody else's word counts.
 func TestLimit(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()

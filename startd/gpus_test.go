@@ -229,6 +229,7 @@ func equipped(t *testing.T, d fakelib.Description) (*place, *fakelib.Machine) {
 // TestStartdWithGPUs goes through the whole startd: its ad shows the cards and what they do, a task without a GPU sees none, and one that takes a
 // GPU nevertheless is stopped.
 func TestStartdWithGPUs(t *testing.T) {
+	t.Parallel()
 	p, m := equipped(t, fakelib.Description{Cards: []fakelib.Card{
 		{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, Used: roost.GiB, Celsius: 41},
 	}})

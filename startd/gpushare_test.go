@@ -22,6 +22,7 @@ import (
 // TestShares has three tasks on one card. Each knows its part; the sum of the parts is never more than the card; and the one that takes more than
 // its part is stopped, with a sentence, while the others run on.
 func TestShares(t *testing.T) {
+	t.Parallel()
 	p, m := equipped(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
 	s := p.connect("host1", 1)
 	ask := func(memory roost.Bytes) *wire.ClaimReply {

@@ -75,7 +75,7 @@ func TestNameThatCannotBeSent(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.connect("host1", 1)
-	prog := s.shell(`name=$(printf 'a\377'); cp /usr/bin/tail "./$name"; (head -c 64M /dev/zero; exec sleep 100) | "./$name"`)
+	prog := s.shell(`name=$(printf 'a\377'); cp /usr/bin/dd "./$name"; "./$name" if=/dev/zero bs=64M count=1 | sleep 100`)
 	prog.Scratch, prog.Bounds = true, &wire.Bounds{ProcessMemory: 32 << 20}
 	got := s.run(s.claim(), prog).GetStatus()
 	if got.GetCause() != wire.Cause_CAUSE_MEMORY || !utf8.ValidString(got.GetReason()) || !strings.Contains(got.GetReason(), "exceeded: a\uFFFD (") {

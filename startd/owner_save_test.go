@@ -13,6 +13,7 @@ import (
 
 // TestOwnerStaysAndSaves: a task that stands still for its machine's owner leaves with a checkpoint, and does not run for that.
 func TestOwnerStaysAndSaves(t *testing.T) {
+	t.Parallel()
 	before, g := guarded(t, 300*time.Millisecond)
 	p := newPlaceWith(t, before)
 	p.lent()

@@ -13,6 +13,7 @@ import (
 // TestPreempt shows a claim that takes the place of another: the task there is told to go with its notice, and learns for whom; the new claim gets its
 // place when it has gone, and its task starts at once.
 func TestPreempt(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s := p.connect("host1", 1)
 	all := func(r *wire.ClaimRequest) {

@@ -29,7 +29,7 @@ func TestReclaim(t *testing.T) {
 	s := p.connect("host1", 1)
 	grow := filepath.Join(p.node.Dir, "grow")
 	prod := s.ask(wants("production", 400)).GetClaim()
-	a := s.activate(prod, s.shell("while [ ! -e "+grow+" ]; do sleep 0.1; done; (head -c 300M /dev/zero; sleep 1000) | tail -c 300M"), false)
+	a := s.activate(prod, s.shell("while [ ! -e "+grow+" ]; do sleep 0.1; done; dd if=/dev/zero bs=300M count=1 | sleep 1000"), false)
 	s.started(a)
 	if r := s.ask(wants("batch", 256)); r.GetClaim() != 0 {
 		t.Fatal("batch work was given what production has only just begun to use")

@@ -14,6 +14,7 @@ import (
 // TestTasksShareACard: three tasks of 5 GiB run on a card of 16 GiB at the same time, each told how much is its own. A fourth is refused with
 // what is left, so is one that wants the card for itself; a restart keeps the shares; and when the card is sick, those that have it go on.
 func TestTasksShareACard(t *testing.T) {
+	t.Parallel()
 	p, m := equipped(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
 	s := p.connect("host1", 1)
 	want := func(cpu roost.MilliCPU, share roost.Bytes) func(*wire.ClaimRequest) {

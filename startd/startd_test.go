@@ -383,6 +383,7 @@ func TestTailToTheEnd(t *testing.T) {
 }
 
 func TestLease(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s := p.connect("host1", 1)
 	reply := s.ask(func(r *wire.ClaimRequest) { r.LeaseS = 1 })

@@ -110,6 +110,7 @@ func awaitEnd(t *testing.T, p *place, a *wire.AttemptRef) {
 }
 
 func TestShutdownVacates(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s := p.connect("host1", 1)
 	s.claim()

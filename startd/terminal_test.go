@@ -69,6 +69,7 @@ func converse(t *testing.T, stream grpc.BidiStreamingClient[wire.ShellInput, wir
 
 // TestSession holds that an interactive attempt is its terminal: it runs nothing of its own, the shell has its environment, and it ends as the shell does.
 func TestSession(t *testing.T) {
+	t.Parallel()
 	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
 		t.Run(fmt.Sprint(uid), func(t *testing.T) {
 			if uid != uint32(os.Geteuid()) && os.Geteuid() != 0 {

@@ -53,7 +53,7 @@ func TestAccountAttacks(t *testing.T) {
 func (h *hosts) restart(attacks ...attack.Attack) {
 	n := h.nodes["submit"]
 	n.stop()
-	n.T, n.attack = h.T, attacks
+	n.attack = attacks
 	n.start()
 	h.await("the submit node", func() bool { _, _, code := h.as(someone, "jobs"); return code == 0 })
 }

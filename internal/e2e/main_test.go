@@ -3,11 +3,8 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,14 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/cli"
 )
 
-// TestMain lets more tests run at the same time than there are cores: most of the time they wait for daemons.
+// TestMain removes the programs that tests have built.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given {
-		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
-	}
 	code := m.Run()
 	if dir, err := programDir(); err == nil {
 		os.RemoveAll(dir)

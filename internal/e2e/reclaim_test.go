@@ -99,7 +99,7 @@ func TestReclaimedTask(t *testing.T) {
 	grow, shrink := filepath.Join(dir, "grow"), filepath.Join(dir, "shrink")
 	prod := p.begin(t, "production", 400, fmt.Sprintf(`
 until [ -e %s ]; do sleep 0.1; done
-(head -c 300M /dev/zero; until [ -e %s ]; do sleep 0.1; done) | tail -c 300M >/dev/null
+dd if=/dev/zero bs=300M count=1 2>/dev/null | until [ -e %s ]; do sleep 0.1; done
 sleep 1000`, grow, shrink))
 	p.awaitTask(t, "production starts", prod, func(k task) bool { return k.State == "running" })
 	batch := p.begin(t, "batch", 256, "sleep 1000")

@@ -21,7 +21,10 @@ func (b *bench) grows(o proto.Attempt) bool {
 
 // TestHold: without groups a starter stops its task for the owner of the machine, and for whoever suspends it: it goes on when neither wants it to
 // stand still. Its walltime does not run meanwhile, its lease does.
-func TestHold(t *testing.T) { both(t, testHold) }
+func TestHold(t *testing.T) {
+	t.Parallel()
+	both(t, testHold)
+}
 
 func testHold(t *testing.T) {
 	b := spawn(t, time.Minute)

@@ -35,7 +35,10 @@ func testStoppedStarterEndsItsTask(t *testing.T) {
 }
 
 // TestHungStarterIsKilled: one that does not go on by SIGCONT is killed, and the task with it. Here it is traced by somebody who does not let it go on.
-func TestHungStarterIsKilled(t *testing.T) { both(t, testHungStarterIsKilled) }
+func TestHungStarterIsKilled(t *testing.T) {
+	t.Parallel()
+	both(t, testHungStarterIsKilled)
+}
 
 func testHungStarterIsKilled(t *testing.T) {
 	const lease = 700 * time.Millisecond
