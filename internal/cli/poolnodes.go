@@ -71,6 +71,7 @@ func poolNodeOf(ad *classad.Ad) *poolNode {
 	p := &poolNode{units: n.Units, Node: pbsnodes.Node{
 		Name: n.Name, Host: n.Name, Arch: strings.ToLower(n.OpSys), CPUs: int(n.Cpus.Total), GPUs: int(n.GPUs.Total), Memory: roost.Bytes(n.Memory.Total),
 		UsedCPUs: roost.MilliCPU((n.Cpus.Total - n.Cpus.Free) * 1000), UsedGPUs: int(n.GPUs.Total - n.GPUs.Free), UsedMem: roost.Bytes(n.Memory.Total - n.Memory.Free),
+		Disk: roost.Bytes(n.Disk.Total), UsedDisk: roost.Bytes(n.Disk.Total - n.Disk.Free),
 		Changed: at(roost.AttrEnteredState), Comment: n.Owner,
 	}}
 	if n.Version != "" {

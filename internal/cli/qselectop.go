@@ -57,7 +57,7 @@ func (w *selecting) byResources(list string) *misselected {
 		switch name {
 		case "walltime", "cput":
 			compare = compareDurations
-		case "mem", "vmem", "pmem", "pvmem", "file", "gpu_mem":
+		case "mem", "vmem", "pmem", "pvmem", "file", "gpu_mem", "scratch_local":
 			compare = compareSizes
 		case "ncpus", "ngpus", "nodect", "mpiprocs", "ompthreads":
 			compare = compareNumbers

@@ -22,7 +22,7 @@ func Canonical(resource, value string) string {
 			n := int64((d + time.Second/2) / time.Second)
 			return fmt.Sprintf("%02d:%02d:%02d", n/3600, n/60%60, n%60)
 		}
-	case "mem", "vmem", "pmem", "pvmem", "file", "gpu_mem":
+	case "mem", "vmem", "pmem", "pvmem", "file", "gpu_mem", scratchLocal:
 		text := strings.ToLower(value)
 		if !strings.HasSuffix(text, "b") && !strings.HasSuffix(text, "w") {
 			text += "b"

@@ -20,6 +20,7 @@ type chunk struct {
 	memory    roost.Bytes
 	virtual   roost.Bytes
 	gpuMemory roost.Bytes    // of each GPU
+	disk      roost.Bytes    // of the machine, for the job's own files there
 	hosts     []string       // named machines
 	counted   map[string]int // custom resources, by lower-case name
 	require   []string       // more of what the machine has to be, as expressions
@@ -159,6 +160,8 @@ func (c *chunk) known(name, v string) {
 		c.virtual = size
 	case "gpu_mem":
 		c.gpuMemory = size
+	case scratchLocal:
+		c.disk = size
 	case "host", "vnode":
 		c.hosts = append(c.hosts, v)
 	case "arch":

@@ -172,7 +172,7 @@ func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
 	r, first := &s.request, &s.request.parts[0]
 	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))
 	ad.SetInt(roost.AttrRequestMemory, int64(first.held()/roost.MiB))
-	ad.SetInt(roost.AttrRequestDisk, 0)
+	ad.SetInt(roost.AttrRequestDisk, int64((first.disk+roost.KiB-1)/roost.KiB))
 	ad.SetInt(roost.AttrWalltime, seconds(r.walltime))
 	ad.SetInt(roost.AttrRequestGpus, int64(first.gpus))
 	ad.SetInt(roost.AttrProcesses, int64(first.lines()))

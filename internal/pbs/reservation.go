@@ -74,7 +74,7 @@ func (w *ReservationWish) measure(s *submission) error {
 	named := 0
 	for i := range chunks {
 		c := &chunks[i]
-		if len(c.require)+len(c.counted) > 0 || c.virtual > 0 || c.gpuMemory > 0 {
+		if len(c.require)+len(c.counted) > 0 || c.virtual > 0 || c.gpuMemory > 0 || c.disk > 0 {
 			return illegalResource("select", kept)
 		}
 		if len(c.hosts) > 0 {

@@ -18,8 +18,16 @@ var jobWide = map[string]func(v string) bool{
 // perChunk are the resources of a chunk. Without -l select they are those of the one chunk that there is.
 var perChunk = map[string]func(v string) bool{
 	"ncpus": isCount, "mem": isSize, "vmem": isSize, "ngpus": isCount, "gpu_mem": isSize, "mpiprocs": isCount, "ompthreads": isCount, "host": plainName,
-	"vnode": plainName, "arch": plainName,
+	"vnode": plainName, "arch": plainName, scratchLocal: isDisk,
 }
+
+// scratchLocal is the resource by which sites of PBS have the room for files on each machine counted, which Roost counts as disk.
+const scratchLocal = "scratch_local"
+
+// maxDisk bounds the disk of a chunk, as queues of Roost do.
+const maxDisk = 1 << 52
+
+func isDisk(v string) bool { n, ok := parseSize(v); return ok && n <= maxDisk }
 
 // Builtin reports whether a resource is one that needs not be made: Roost knows what it is.
 func Builtin(name string) bool { return jobWide[name] != nil || perChunk[name] != nil }

@@ -73,6 +73,10 @@ func packed(chunks []chunk) (sum chunk, err error) {
 		if c.count > 0 && c.virtual > (1<<62-sum.virtual)/roost.Bytes(c.count) {
 			return sum, illegalResource("vmem", "the chunks together are more than can be counted")
 		}
+		if c.count > 0 && c.disk > (maxDisk-sum.disk)/roost.Bytes(c.count) {
+			return sum, illegalResource(scratchLocal, "the chunks together are more than can be counted")
+		}
+		sum.disk += c.disk * roost.Bytes(c.count)
 		sum.virtual += c.virtual * roost.Bytes(c.count)
 		sum.cpus, sum.gpus = sum.cpus+c.count*c.cpus, sum.gpus+c.count*c.gpus
 		sum.memory, sum.gpuMemory = sum.memory+memory*roost.Bytes(c.count), max(sum.gpuMemory, c.gpuMemory)
@@ -139,6 +143,7 @@ func columns(chunks []chunk) (list []submit.Column) {
 	}{
 		{roost.AttrRequestCpus, func(c *chunk) string { return number(int64(max(c.cpus, 1))) }},
 		{roost.AttrRequestMemory, func(c *chunk) string { return number(int64(c.held())) }},
+		{roost.AttrRequestDisk, func(c *chunk) string { return number(int64((c.disk + roost.KiB - 1) / roost.KiB * roost.KiB)) }},
 		{roost.AttrRequestGpus, func(c *chunk) string { return number(int64(c.gpus)) }},
 		{roost.AttrRequestGpuMem, func(c *chunk) string { return number(int64(c.gpuMemory)) }},
 		{roost.AttrProcesses, func(c *chunk) string { return number(int64(c.lines())) }},
@@ -170,7 +175,7 @@ func (c *chunk) held() roost.Bytes {
 	return (memory + roost.MiB - 1) / roost.MiB * roost.MiB
 }
 
-// part gives what the job as a whole asks for to its chunks: of memory and GPUs to each the same (PBS User's Guide, conversion of node specifications), of
+// part gives what the job as a whole asks for to its chunks: of memory, disk and GPUs to each the same (PBS User's Guide, conversion of node specifications), of
 // all else to the first.
 func part(chunks []chunk, name, v string) {
 	n := 0
@@ -180,7 +185,7 @@ func part(chunks []chunk, name, v string) {
 	size, isSize := parseSize(v)
 	count, _ := parseCount(v)
 	switch {
-	case n > 1 && (name == "mem" || name == "vmem") && isSize:
+	case n > 1 && (name == "mem" || name == "vmem" || name == scratchLocal) && isSize:
 		v = strconv.FormatInt((int64(size)+int64(n)*int64(roost.KiB)-1)/(int64(n)*int64(roost.KiB)), 10) + "kb"
 	case n > 1 && name == "ngpus" && count%n == 0:
 		v = strconv.Itoa(count / n)

@@ -25,6 +25,8 @@ type Node struct {
 	UsedCPUs  roost.MilliCPU // handed out; so the next two
 	UsedGPUs  int
 	UsedMem   roost.Bytes
+	Disk      roost.Bytes // for files of jobs; 0: none is counted
+	UsedDisk  roost.Bytes
 	Jobs      []Job
 	Condition Condition
 	Comment   string
@@ -106,11 +108,17 @@ func (n *Node) attributes() (list []qstat.Attribute) {
 		resource("resources_available", "mem", kilobytes(n.Memory))
 		resource("resources_available", "ncpus", strconv.Itoa(n.CPUs))
 		resource("resources_available", "ngpus", positive(n.GPUs))
+		if n.Disk > 0 {
+			resource("resources_available", "scratch_local", kilobytes(n.Disk))
+		}
 	}
 	resource("resources_available", "vnode", n.Name)
 	resource("resources_assigned", "mem", kilobytes(n.UsedMem))
 	resource("resources_assigned", "ncpus", strconv.Itoa(n.usedCPUs()))
 	resource("resources_assigned", "ngpus", positive(n.UsedGPUs))
+	if n.Disk > 0 {
+		resource("resources_assigned", "scratch_local", kilobytes(n.UsedDisk))
+	}
 	add("comment", n.Comment)
 	add("resv_enable", "True")
 	add("sharing", "default_shared")

@@ -12,7 +12,7 @@ import (
 
 // pbsResources are the names that -l knows.
 var pbsResources = []string{"select", "place", "nodes", "ncpus", "procs", "mem", "pmem", "vmem", "pvmem", "walltime", "cput", "pcput", "ngpus", "gpus", "gpu_mem", "file", "host", "vnode", "arch", "mpiprocs", "ompthreads",
-	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn", "naccesspolicy", "depend", "advres", "app_class", "scratch", "ib", "opsys"}
+	"nice", "software", "feature", "features", "gres", "qos", "min_walltime", "max_walltime", "soft_walltime", "ppn", "naccesspolicy", "depend", "advres", "app_class", "scratch", "scratch_local", "ib", "opsys"}
 
 // resources reads the value of one -l.
 func (x *pbsScript) resources(v string) bool {
@@ -76,7 +76,7 @@ func (x *pbsScript) resource(name, v string) bool {
 	case "ngpus", "gpus":
 		v, _, _ = strings.Cut(v, ":")
 		return x.number(name, v, &x.now.gpus)
-	case "mem", "pmem", "vmem", "pvmem", "file", "gpu_mem", "scratch":
+	case "mem", "pmem", "vmem", "pvmem", "file", "gpu_mem", "scratch", "scratch_local":
 		return x.amount(name, v)
 	case "walltime", "min_walltime", "max_walltime", "cput", "pcput":
 		return x.length(name, v)
@@ -197,7 +197,7 @@ func (x *pbsScript) amount(name, v string) bool {
 	switch name {
 	case "file":
 		x.j.setText("file_size", size(n))
-	case "scratch":
+	case "scratch", "scratch_local":
 		x.j.setText("disk", size(n))
 	case "gpu_mem":
 		x.now.gpuMemory = n
