@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/fault"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -49,6 +50,9 @@ func (l *loop) perform(effect slot.Effect) {
 		if x := l.exited(e.Claim); x != nil {
 			x.Waiting = e.Claim.Waits()
 			l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
+			if attack.Is(attack.RepeatedEnds) {
+				l.attackEnd(e.Claim.Schedd, x)
+			}
 		}
 	case slot.TellLost:
 		l.tell(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})

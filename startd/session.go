@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
@@ -99,7 +100,7 @@ func (s *session) write(stream grpc.BidiStreamingServer[wire.ToStartd, wire.From
 		case <-s.out.ready:
 		}
 		for _, message := range s.out.take() {
-			if err := rpc.Deliverable(message); err != nil {
+			if err := rpc.Deliverable(message); err != nil && !attack.Is(attack.LongMessages) {
 				giveBack(message, err)
 				continue
 			}
@@ -119,6 +120,7 @@ func (l *loop) open(s *session, hello *wire.SessionHello) error {
 	l.last = s.id
 	l.sessions[s.id] = s
 	l.welcome(s, hello.GetParts())
+	attackSession(s)
 	l.awaitInput(s)
 	for _, c := range l.core.Of(s.schedd) {
 		l.order(c, retell{})

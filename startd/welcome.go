@@ -3,6 +3,7 @@ package startd
 import (
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost/internal/attack"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/slot"
@@ -28,13 +29,17 @@ func (l *loop) welcome(s *session, parts bool) {
 		}
 		states = append(states, state)
 	}
+	name := l.m.own.Name
+	if attack.Is(attack.OtherName) {
+		name = attackedNode
+	}
 	for first := true; first || len(states) > 0; first = false {
 		n := len(states)
 		if parts {
 			n = rpc.Part(states)
 		}
 		s.out.put(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: &wire.SessionWelcome{
-			Node: l.m.own.Name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain, Claims: states[:n], More: n < len(states),
+			Node: name, BootId: l.m.boot, FileSystemDomain: l.m.node.FileSystemDomain, Claims: states[:n], More: n < len(states),
 		}}})
 		states = states[n:]
 	}

@@ -11,6 +11,10 @@ const (
 	ImpossibleUID Attack = "schedd.impossible-uid" // claims are asked for a uid that nobody can have
 	OtherGID      Attack = "schedd.other-gid"      // claims are asked for in a group of the system's
 	ExtraOutputs  Attack = "startd.extra-outputs"  // files that nobody has asked for come before the output of a task
+	OtherAttempts Attack = "startd.other-attempts" // submit nodes are told of attempts and claims that other nodes have, and welcomed twice
+	OtherName     Attack = "startd.other-name"     // submit nodes are welcomed in the name of another node, with what that has
+	LongMessages  Attack = "startd.long-messages"  // submit nodes are told of ends that have more bytes than they take
+	RepeatedEnds  Attack = "startd.repeated-ends"  // the end of an attempt is told again, as another end, and of attempts to come
 )
 
 // All lists the attacks, for tests that want each to have a place in the code and a case.
@@ -19,5 +23,9 @@ func All() []Attack {
 		ImpossibleUID,
 		OtherGID,
 		ExtraOutputs,
+		OtherAttempts,
+		OtherName,
+		LongMessages,
+		RepeatedEnds,
 	}
 }

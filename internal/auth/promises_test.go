@@ -17,7 +17,7 @@ var (
 )
 
 // TestEachPairIsTried holds roost-security(7) to what is tested: it says of each attacker what it can and cannot do to each victim, and each of these
-// sentences names tests that are in the tree.
+// sentences names tests that are in the tree. One at least of each pair is live: it is of internal/e2e, which runs the real daemons, where it says so patched ones.
 func TestEachPairIsTried(t *testing.T) {
 	page, err := os.ReadFile("../../man/roost-security.7")
 	if err != nil {
@@ -29,7 +29,7 @@ func TestEachPairIsTried(t *testing.T) {
 	}
 	text, _, _ = strings.Cut(text, "\n.PP\n")
 	tests := testNames(t)
-	pairs := map[string]int{}
+	pairs, live := map[string]int{}, map[string]int{}
 	attacker, victim, sentence := "", "", ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -46,10 +46,13 @@ func TestEachPairIsTried(t *testing.T) {
 		case line == ".IP" || line == ".TP" || line == "":
 		case strings.HasPrefix(line, ".RI ("):
 			for _, name := range testName.FindAllString(line, -1) {
-				if !tests[name] {
+				real, there := tests[name]
+				if !there {
 					t.Errorf("%s to %s: there is no %s in the tree", attacker, victim, name)
 				}
-				pairs[attacker+" to "+victim]++
+				if pairs[attacker+" to "+victim]++; real {
+					live[attacker+" to "+victim]++
+				}
 			}
 			if sentence == "" || !testName.MatchString(line) {
 				t.Errorf("%s to %s: %q names a test of nothing, or no test", attacker, victim, line)
@@ -67,13 +70,16 @@ func TestEachPairIsTried(t *testing.T) {
 			if pairs[a+" to "+v] == 0 {
 				t.Errorf("%s to %s: the page says nothing, and no test tries it", a, v)
 			}
+			if live[a+" to "+v] == 0 {
+				t.Errorf("%s to %s: no test with real daemons tries it", a, v)
+			}
 		}
 	}
 }
 
 var testName = regexp.MustCompile(`\bTest[A-Z]\w*`)
 
-// testNames collects the tests of the module.
+// testNames collects the tests of the module, and of each whether it runs the real daemons.
 func testNames(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	declared := regexp.MustCompile(`(?m)^func (Test[A-Z]\w*)\(`)
@@ -83,7 +89,7 @@ func testNames(t *testing.T) map[string]bool {
 		}
 		text, err := os.ReadFile(path)
 		for _, m := range declared.FindAllSubmatch(text, -1) {
-			names[string(m[1])] = true
+			names[string(m[1])] = names[string(m[1])] || filepath.Base(filepath.Dir(path)) == "e2e"
 		}
 		return err
 	})

@@ -160,7 +160,28 @@ func (a *attacked) attempts() {
 			a.Errorf("remove another's image: got %v", err)
 		}
 	}
+	a.images()
 	a.logged("central", "refused a call of /roost.wire.CheckpointServer/Get", "refused a call of /roost.wire.CheckpointServer/Remove")
+}
+
+// images are what a node wants of a checkpoint server without the right to it: to put an image of an attempt that it does not have, and to get one.
+func (a *attacked) images() {
+	images, ref := wire.NewCheckpointServerClient(a.to("checkpoint-server", a.ids["startd"])), &wire.AttemptRef{Job: a.seq, Attempt: 1}
+	for _, want := range []roost.Kind{roost.Unavailable, roost.Invalid} { // it shows no right, or one that it has made
+		right := map[bool][]byte{true: []byte("right")}[want == roost.Invalid]
+		get, err := images.Get(a.Context(), &wire.FetchImageRequest{Schedd: "submit", Attempt: ref, Sequence: 1, Capability: right})
+		if err := rpc.FromStatus(first(get, err)); !errors.Is(err, want) {
+			a.Errorf("a node gets the image of an attempt that it does not have: %v, want %v", err, want)
+		}
+		put, err := images.Put(a.Context())
+		if err == nil {
+			put.Send(&wire.FileChunk{Schedd: "submit", Attempt: ref, Entry: &wire.FileEntry{Name: "1", Size: 5}, Capability: right}) // its outcome is CloseAndRecv's
+			_, err = put.CloseAndRecv()
+		}
+		if err := rpc.FromStatus(err); !errors.Is(err, want) {
+			a.Errorf("a node puts an image of an attempt that it does not have: %v, want %v", err, want)
+		}
+	}
 }
 
 // first is the error of a stream's first message, if it does not come.

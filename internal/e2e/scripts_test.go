@@ -36,6 +36,8 @@ import (
 //	desktop               the pool that is started next is one of a desktop
 //	[limits]              a condition: this machine can limit the memory of tasks
 //	make kind file        write a file that is too large or too odd to stand in a script
+//	written               each file of the daemons is one that some test damages
+//	damage file words     flip two bits wherever a file has these words
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	bin, program := t.TempDir(), program(t)
@@ -85,7 +87,7 @@ func TestScripts(t *testing.T) {
 			return err == nil && h.Can().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "until": until, "capture": capture, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile,
+			"exits": exits, "until": until, "capture": capture, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile, "written": checkWritten, "damage": damageWords,
 		},
 	})
 }

@@ -47,6 +47,27 @@ func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
 	return report, err
 }
 
+// Salvage is the queue that a repair makes of snapshots and of the events since, of which a nil one is lost, and the jobs that it holds: for the simulator,
+// whose disks are its own.
+func Salvage(host string, snapshots map[uint64][]byte, events [][]byte, now time.Time) (q *queue.Queue, held []uint64) {
+	r := repair{host: host, jobs: maps.Clone(snapshots), cut: map[uint64]int{}, lost: map[uint64]bool{}, attempts: map[uint64]roost.Attempt{}}
+	for _, raw := range events {
+		e, err := queue.DecodeEvent(raw)
+		if r.uncertain = r.uncertain || raw == nil || err != nil; raw == nil || err != nil {
+			continue
+		}
+		r.news = append(r.news, entry{nil, e.Job, raw})
+		r.attempts[e.Job] = max(r.attempts[e.Job], e.Attempt)
+	}
+	q = r.replay()
+	for _, e := range r.hold(q, now) {
+		if e.What == queue.Held {
+			held = append(held, e.Job)
+		}
+	}
+	return q, held
+}
+
 // repair is what is whole in a damaged log.
 type repair struct {
 	host     string
@@ -171,12 +192,34 @@ func (r *repair) replay() *queue.Queue {
 			}
 		}
 		if bad == 0 {
+			bad = r.contradiction(q)
+			if first, cut := r.cut[bad]; cut && first == 0 { // its snapshot alone is wrong
+				delete(r.jobs, bad)
+				r.lost[bad] = true
+			}
+		}
+		if bad == 0 {
 			return q
 		}
 		if !r.lost[bad] {
 			r.cut[bad] = place
 		}
 	}
+}
+
+// contradiction is a job that could not be read again as it is in the queue; 0: there is none. An event may be missing though those after it seem to fit.
+func (r *repair) contradiction(q *queue.Queue) uint64 {
+	for _, seq := range r.known() {
+		snapshot, there := q.Snapshot(seq)
+		if !there {
+			continue
+		}
+		again := queue.New(r.host)
+		if dbfile.Guard(func() error { return again.Restore(snapshot) }) != nil {
+			return seq
+		}
+	}
+	return 0
 }
 
 // known lists the jobs that anything tells of.
@@ -213,6 +256,31 @@ func (r *repair) hold(q *queue.Queue, now time.Time) (events []queue.Event) {
 			events = append(events, e)
 		}
 	}
+	return append(events, r.succeeded(q, now)...)
+}
+
+// succeeded ends attempts that seem to live, as their ends are lost, on claims that were given another one since: a claim runs one after the other.
+func (r *repair) succeeded(q *queue.Queue, now time.Time) (events []queue.Event) {
+	type claim struct {
+		node string
+		id   uint64
+	}
+	last := map[claim]roost.AttemptID{}
+	for i := range r.news {
+		if e, err := queue.DecodeEvent(r.news[i].raw); err == nil && e.What == queue.Assigned {
+			task := roost.JobID{Seq: e.Job, Host: r.host}.Task(e.Index)
+			last[claim{e.Node, e.Claim}] = roost.AttemptID{Task: task, Attempt: e.Attempt}
+		}
+	}
+	for _, a := range q.Active() {
+		if newest, known := last[claim{a.Node, a.Claim}]; !known || newest == a.Attempt {
+			continue
+		}
+		if e, ok := q.Lose(now, a.Attempt, "its end is not on record, and its claim was given another task since"); ok {
+			q.Apply(e)
+			events = append(events, e)
+		}
+	}
 	return events
 }
 
@@ -228,6 +296,9 @@ func (r *repair) actions(q *queue.Queue, held []queue.Event) (all []string) {
 		}
 	}
 	for _, e := range held {
+		if e.What != queue.Held {
+			continue
+		}
 		how := "is held as it stood before what is missing"
 		if st, ok := q.Status(e.Job); ok && st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks {
 			how = "has ended, as far as it is known"

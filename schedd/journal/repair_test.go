@@ -314,3 +314,51 @@ func TestRepairDistrusts(t *testing.T) {
 		}
 	}
 }
+
+// What follows a lost event and cannot be without it is not taken for a whole job: the log after a repair is one that can be opened. And two attempts do not
+// live on one claim, where the end of the first of them is lost.
+func TestRepairFits(t *testing.T) {
+	s := newStory(1, queue.New(host))
+	var events []queue.Event
+	apply := func(more ...queue.Event) {
+		s.apply(more)
+		events = append(events, more...)
+	}
+	apply(s.submit(t, 2)...)
+	task := roost.JobID{Seq: 1, Host: host}.Task(0)
+	assigned, first, err := s.queue.Assign(epoch, task, "n1", "unix:/n", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(assigned)
+	started, _ := s.queue.Start(epoch, first)
+	apply(started)
+	ended, err := s.queue.End(epoch, first, &queue.Exit{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(ended)
+	assigned, second, err := s.queue.Assign(epoch, roost.JobID{Seq: 1, Host: host}.Task(1), "n1", "unix:/n", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(assigned)
+	for lost := range events {
+		raw := make([][]byte, len(events))
+		for i := range events {
+			if i != lost {
+				raw[i] = queue.AppendEvent(nil, &events[i])
+			}
+		}
+		q, _ := Salvage(host, nil, raw, epoch)
+		q.Check()
+		if snapshot, there := q.Snapshot(1); there {
+			if err := queue.New(host).Restore(snapshot); err != nil {
+				t.Errorf("without %v: %v", events[lost].What, err)
+			}
+		}
+		if q.Live(first) && q.Live(second) {
+			t.Errorf("without %v: both live on one claim", events[lost].What)
+		}
+	}
+}

@@ -43,7 +43,7 @@ func (q *Queue) Apply(e Event) {
 	case Checkpointed, CheckpointFailed, CheckpointBad:
 		q.checkpointed(j, e)
 	case Started:
-		r := j.of(e.Index)
+		r := q.liveOne(j, e)
 		r.started, r.place = e.Time, e.Place
 		if j.began == 0 {
 			j.began = e.Time
@@ -244,12 +244,18 @@ func (q *Queue) assigned(j *job, e Event) {
 	q.settleAll(j)
 }
 
-// over ends the live attempt of a task.
-func (q *Queue) over(j *job, e Event) *record {
+// liveOne is the record of the attempt that an event is of, which must be live.
+func (q *Queue) liveOne(j *job, e Event) *record {
 	r := j.book.written(e.Index)
 	if r == nil || !r.live || r.attempt != e.Attempt {
 		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.What, e.Attempt, j.id(q.host).Task(e.Index)))
 	}
+	return r
+}
+
+// over ends the live attempt of a task.
+func (q *Queue) over(j *job, e Event) *record {
+	r := q.liveOne(j, e)
 	r.live, r.ended, j.ended = false, e.Time, max(j.ended, e.Time)
 	if r.requeued { // from the beginning
 		q.dropAll(j, e.Index)

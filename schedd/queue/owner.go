@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -32,6 +33,9 @@ func (q *Queue) Stood(now time.Time, a roost.AttemptID, node, reason string) (Ev
 // stood folds that in.
 func (q *Queue) stood(j *job, e Event) {
 	i, r := e.Index, j.of(e.Index)
+	if !j.state[i].Active() {
+		panic(fmt.Sprintf("queue: %v of %v, which is %v", e.What, j.id(q.host).Task(i), j.state[i]))
+	}
 	switch {
 	case e.What == OwnerBack:
 		if r.owner == "" {

@@ -143,7 +143,7 @@ func (a *Auditor) See(s Seen) {
 		a.seeMachine(&s)
 	case Seated, Away, Unwatched, Watched, Missed, Heard, Stood, WentOn:
 		a.seeOwner(&s)
-	case Assigned, Began, Ended, Stored, Unstored, Completed, Removed, Reopened, HeldBack, LetGo:
+	case Assigned, Began, Ended, Stored, Unstored, Completed, Removed, Reopened, HeldBack, LetGo, Doubted:
 		a.seeTask(&s)
 	case Rated, Used:
 		a.seeUse(&s)

@@ -31,6 +31,7 @@ const (
 	Reopened                  // a user has a task that was over run again [Job Index]
 	HeldBack                  // a hold was acknowledged, or a removal [Job Index Note: Removal, or empty]
 	LetGo                     // a release was asked for [Job Index]
+	Doubted                   // a repair of a schedd's disk has named the job: what was recorded last of a task may be lost [Job Index]
 	Rated                     // by an entry of the log somebody uses so many cores from now on [Entry Until: the ledger's time, Who Amount]
 	Used                      // what somebody has used, by a replica's ledger [Node Entry Until Who Amount: core-seconds]
 	Digested                  // a replica's state after an entry of the log, told before what is Rated by it [Node Entry Digest Until: the ledger's time]
@@ -135,6 +136,8 @@ func (s *Seen) rest() string {
 		return fmt.Sprintf("a user is told that %s starts no more%s", s.subject(), strings.TrimSuffix(", for its "+s.Note, ", for its "))
 	case LetGo:
 		return fmt.Sprintf("a user lets %s go on", s.subject())
+	case Doubted:
+		return fmt.Sprintf("what was recorded last of %s may be lost", s.subject())
 	case Rated:
 		return fmt.Sprintf("entry %d: %s uses %g cores from %s on", s.Entry, s.Who, s.Amount, Clock(s.Until))
 	case Used:

@@ -75,6 +75,8 @@ func (a *Auditor) seeOne(j *job, s *Seen) {
 		t.removed = true
 	case Reopened:
 		t.removed, t.gone, t.held, t.completed = false, false, false, 0
+	case Doubted: // it may end once more, and need not go where somebody wanted that
+		t.removed, t.gone, t.completed = false, false, 0
 	case HeldBack:
 		t.held, t.fence, t.gone = true, t.assigned, t.gone || s.Note == Removal
 	case LetGo:

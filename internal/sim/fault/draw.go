@@ -40,6 +40,7 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	guards, blind := r.beside(ofGuards), slices.Contains(possible, GuardDies) && len(w.Nodes.Machines) > 0
 	possible = slices.DeleteFunc(slices.Clone(possible), func(k Kind) bool { return k == OwnerComes || k == GuardDies || k == TakesAddr || k == Flip })
 	takers, taken := r.beside(ofTakers), slices.Contains(w.Kinds, TakesAddr) || len(w.Kinds) == 0
+	losses := r.beside(ofLosses)
 	flips, flipped := r.beside(ofFlips), slices.Contains(w.Kinds, Flip) || len(w.Kinds) == 0
 	var today []Kind
 	for _, k := range possible {
@@ -87,6 +88,10 @@ func Draw(r *Rand, w Weather) (all []Fault) {
 	if flipped && len(w.Nodes.Managers) > 1 && (len(possible) == 0 || flips.One(4)) {
 		d.Rand = flips
 		all = append(all, d.flips()...)
+	}
+	if flipped && len(w.Nodes.Schedds) > 0 && (len(possible) == 0 || losses.One(4)) {
+		d.Rand = losses
+		all = append(all, d.losses()...)
 	}
 	for i := range all {
 		all[i].At = min(all[i].At, w.Calm)
@@ -268,6 +273,20 @@ func (d *drawing) flips() (all []Fault) {
 	name := Pick(d.Rand, d.Nodes.Managers)
 	for range d.Few(1, 3) {
 		all = append(all, Fault{At: d.when(), For: d.Span(10*time.Millisecond, longestAway), Kind: Flip, Node: name, N: d.Between(1, 1<<20)})
+	}
+	return all
+}
+
+// ofLosses makes a source of its own for damage to the logs of schedds, likewise.
+const ofLosses = 0x6c6f7373
+
+// losses draws that the log of a schedd is damaged while it is down.
+func (d *drawing) losses() (all []Fault) {
+	d.near = false
+	for range d.Few(1, 3) {
+		all = append(all, Fault{
+			At: d.when(), For: d.Span(10*time.Millisecond, longestAway), Kind: Flip, Node: Pick(d.Rand, d.Nodes.Schedds), N: d.Between(1, 1<<20),
+		})
 	}
 	return all
 }

@@ -69,6 +69,7 @@ type scheddDisk struct {
 	log       [][]byte
 	size      int
 	starts    uint64
+	hit       []uint64        // jobs of events that a damage has made unreadable, of which nothing but the length 0 stands in the log
 	past      map[uint64]bool // jobs in the history, and whether they ended well
 	keys      map[string][]roost.JobID
 }
@@ -84,6 +85,7 @@ func (s *scheddNode) moment() schedd.Moment { return schedd.Moment{Now: s.now(),
 
 // start reads the disk as journal.Open does.
 func (s *scheddNode) start() {
+	hit, held := s.repair()
 	q := queue.New(s.name)
 	for _, seq := range slices.Sorted(maps.Keys(s.files.snapshots)) {
 		if err := q.Restore(s.files.snapshots[seq]); err != nil {
@@ -108,6 +110,7 @@ func (s *scheddNode) start() {
 		past = max(past, seq)
 	}
 	s.recovered(q)
+	s.doubted(q, hit, held)
 	s.peers, s.talk, s.with, s.writing, s.doomed = map[string]*peer{}, nil, nil, nil, false
 	s.tick, s.lazy, s.again, s.retry, s.unwanted = alarm{}, alarm{}, alarm{}, backoff{}, 0
 	s.core = schedd.NewCore(s.name, domain, s.p.cfg.Times.Lease, s.p.cfg.Times.Renew, q, s.files.starts, past, s.now(), s)

@@ -25,11 +25,15 @@ func (p *Pool) Crash(name string, away time.Duration) {
 	n.back(away)
 }
 
-// Flip kills a central manager, and flips a bit of the log on its disk; it is started again after a while. Which bit is n's matter.
+// Flip kills a central manager, and flips a bit of the log on its disk, or a schedd, and makes an event of its log unreadable; it is started again after a while.
+// Which bit or event is n's matter.
 func (p *Pool) Flip(name string, n int, away time.Duration) {
 	p.Crash(name, away)
-	if m, ok := p.at(name).part.(*managerNode); ok {
-		m.files, _ = consensus.Flip(m.files, n)
+	switch part := p.at(name).part.(type) {
+	case *managerNode:
+		part.files, _ = consensus.Flip(part.files, n)
+	case *scheddNode:
+		part.lose(n)
 	}
 }
 

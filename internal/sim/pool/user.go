@@ -115,6 +115,9 @@ func (p *Pool) act(n int) {
 	}
 	id, life, letGo := u.id, s.life, u.letGo
 	if a.Verb == wire.ActRequest_RELEASE {
+		if _, unsure := s.core.Queue().Unsure(id.Seq); unsure { // it is refused for now, and somebody else sees to it
+			return
+		}
 		u.letGo++
 		p.see(audit.Seen{What: audit.LetGo, Job: id, Index: audit.All})
 	}

@@ -138,7 +138,7 @@ func known(c *Case) []fault.Fault {
 	nodes := c.Nodes()
 	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
 	return slices.DeleteFunc(slices.Clone(c.Faults), func(f fault.Fault) bool {
-		return f.Kind == fault.Flip && c.Managers == 1 || !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
+		return f.Kind == fault.Flip && c.Managers == 1 && slices.Contains(nodes.Managers, f.Node) || !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
 	})
 }
 

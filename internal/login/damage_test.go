@@ -1,0 +1,45 @@
+package login
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/damage"
+)
+
+// Whatever is damaged in the book of logins and tokens: it is what was written, or it is refused, with its name and what to do.
+func TestDamage(t *testing.T) {
+	dir := t.TempDir()
+	k := open(t, dir)
+	for range 3 {
+		token, _, err := k.MakeToken(ann, time.Hour, noon)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := k.Enter(token.Secret[:], key(t), "x", noon); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := k.MakeToken(ann, time.Hour, noon); err != nil {
+		t.Fatal(err)
+	}
+	want, path, refused := open(t, dir).book, filepath.Join(dir, "logins.json"), 0
+	damage.Each(t, path, 100, func(what string) {
+		got, err := Open(dir, "n2")
+		switch {
+		case err != nil:
+			refused++
+			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "log in again") {
+				t.Fatalf("%s: %v", what, err)
+			}
+		case !reflect.DeepEqual(got.book, want):
+			t.Fatalf("%s: it is another one, without a word", what)
+		}
+	})
+	if refused == 0 {
+		t.Error("no damage was noticed")
+	}
+}

@@ -1,0 +1,45 @@
+package proto
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/damage"
+)
+
+// Whatever is damaged in the journal of a starter: what it was before that place counts, and nothing that was never so.
+func TestDamage(t *testing.T) {
+	a, b := Attempt{1, 2, 3}, Attempt{1, 2, 4}
+	var journal []byte
+	were := []State{{}}
+	for _, m := range []Message{
+		{Type: TypeStarted, Attempt: a}, {Type: TypeStarted, Attempt: a, State: State{PID: 9, Since: 8}}, {Type: TypeExited, Attempt: a, State: State{Exit: Exit{Code: 4}}},
+		{Type: TypeForgot, Attempt: a}, {Type: TypeStarted, Attempt: b, State: State{PID: 7}}, {Type: TypeExited, Attempt: b, State: State{Exit: Exit{Code: 1}}},
+	} {
+		journal = AppendRecord(journal, &m)
+		were = append(were, Replay(journal))
+	}
+	path := filepath.Join(t.TempDir(), "journal")
+	if err := os.WriteFile(path, journal, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noticed := 0
+	damage.Each(t, path, 300, func(what string) {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Replay(text)
+		if !slices.Contains(were, got) {
+			t.Fatalf("%s: got %+v, which was never so", what, got)
+		}
+		if got != were[len(were)-1] {
+			noticed++
+		}
+	})
+	if noticed == 0 {
+		t.Error("no damage was noticed")
+	}
+}
