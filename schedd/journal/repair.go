@@ -259,7 +259,8 @@ func (r *repair) hold(q *queue.Queue, now time.Time) (events []queue.Event) {
 	return append(events, r.succeeded(q, now)...)
 }
 
-// succeeded ends attempts that seem to live, as their ends are lost, on claims that were given another one since: a claim runs one after the other.
+// succeeded ends attempts of jobs that lack an event which seem to live, as their ends are lost, on claims that were given another one since: a claim runs one
+// after the other.
 func (r *repair) succeeded(q *queue.Queue, now time.Time) (events []queue.Event) {
 	type claim struct {
 		node string
@@ -273,7 +274,8 @@ func (r *repair) succeeded(q *queue.Queue, now time.Time) (events []queue.Event)
 		}
 	}
 	for _, a := range q.Active() {
-		if newest, known := last[claim{a.Node, a.Claim}]; !known || newest == a.Attempt {
+		newest, known := last[claim{a.Node, a.Claim}]
+		if !known || newest == a.Attempt || !r.uncertain && !r.cutShort(a.Attempt.Task.Job.Seq) {
 			continue
 		}
 		if e, ok := q.Lose(now, a.Attempt, "its end is not on record, and its claim was given another task since"); ok {
