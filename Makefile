@@ -31,7 +31,7 @@ test: ## install what the tests need, build, and run every test
 .PHONY: test-vm
 test-vm: ## boot Debian's stock kernel in QEMU and test cgroups and checkpoints there (Debian, amd64)
 	@scripts/setup.sh go
-	@scripts/vm.sh
+	@VM_MACHINES="$${VM_MACHINES:-2}" scripts/vm.sh
 
 .PHONY: test-vm-quick
 test-vm-quick: ## the part of that which CI runs

@@ -8,7 +8,8 @@
 #
 #	VM_TESTS    the file in scripts/vm with the tests (tests; "quick" is what CI runs)
 #	VM_SUITE    the release whose kernel and programs run inside (trixie)
-#	VM_TIMEOUT  seconds for the machine (3000); it is emulated, and ten times slower than this one
+#	VM_MACHINES over how many machines that run at once, a processor each, the lines of that file are dealt (1)
+#	VM_TIMEOUT  seconds for all of it (3000); it is emulated, and ten times slower than this one
 #	VM_ACCEL    what QEMU emulates with (tcg); the clock is the host's for any other
 #	VM_SKIP     set: where there is no such machine, that is a test that was skipped, and no failure
 set -euo pipefail
@@ -68,7 +69,11 @@ grep -v '^#' "scripts/vm/${VM_TESTS:-tests}" | while read -r package user flags;
 	test=$dir/stage/vm/tests/${package//\//-}.test
 	[ -e "$test" ] || "$go" test -c -ldflags '-s -w' -o "$test" "./$package"
 done
+mkdir -p "$dir/stage/src/startd/starter/shim"
+cp -a startd/starter/shim/init "$dir/stage/src/startd/starter/shim/" # the first process of boxes, which tests of checkpoints start
 [ -s "$dir/stage/vm/list" ] || fail "scripts/vm/${VM_TESTS:-tests} has none of: $*"
+machines=$(awk -v most="${VM_MACHINES:-1}" 'END { print NR < most ? NR : most }' "$dir/stage/vm/list")
+awk -v machines="$machines" '{ print >(FILENAME "." (NR - 1) % machines + 1) }' "$dir/stage/vm/list"
 unset CGO_ENABLED
 
 printf '%s\n' root:x:0:0:root:/root:/bin/bash daemon:x:1:1::/:/bin/false user:x:1000:1000:user:/home/user:/bin/bash \
@@ -80,29 +85,38 @@ echo '127.0.0.1 localhost vm' >"$dir/stage/etc/hosts"
 "$go" run ./internal/vmimage -o "$dir/initramfs" "$root=/" "$dir/stage=/" scripts/vm/init=/init scripts/vm/run=/vm/run \
 	scripts/vm/go=/usr/local/bin/go "$dir/criu=$dir/criu"
 
-# QEMU 7.2, which Debian 12 has, crashes newer kernels in what it emulates of cmpxchg16b: hence that of trixie, with its own libraries.
-# What tests write goes to a disk, as a file in memory counts as memory of who wrote it.
-rm -f "$dir/disk"
-truncate -s 8G "$dir/disk"
-"$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/sbin/mke2fs" -q -F -t ext4 "$dir/disk"
-
-echo "vm: boot $(basename "$kernel")"
+# boot becomes one machine. QEMU 7.2, which Debian 12 has, crashes newer kernels in what it emulates of cmpxchg16b: hence that of trixie, with
+# its own libraries. What tests write goes to a disk, as a file in memory counts as memory of who wrote it.
 q=$dir/qemu
-rm -f "$dir/results" "$dir/console"
-status=0
 accel=${VM_ACCEL:-tcg}
 [ "$accel" != tcg ] || accel="tcg,thread=single -icount shift=1,sleep=off"
-# shellcheck disable=SC2086
-timeout -k 10 "${VM_TIMEOUT:-3000}" "$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu" "$q/usr/bin/qemu-system-x86_64" \
-	-L "$q/usr/share/qemu" -L "$q/usr/share/seabios" -accel $accel -smp 2 -m 3072 -nodefaults -no-user-config -display none -no-reboot \
-	-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4 mitigations=off" \
-	-drive "file=$dir/disk,format=raw,if=virtio,cache=unsafe" -serial "file:$dir/console" -serial "file:$dir/results" </dev/null || status=$?
-rm -f "$dir/disk"
-touch "$dir/results" "$dir/console"
+boot() {
+	local n=$1
+	truncate -s 8G "$dir/disk.$n"
+	"$root/lib64/ld-linux-x86-64.so.2" --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/sbin/mke2fs" -q -F -t ext4 "$dir/disk.$n"
+	# shellcheck disable=SC2086
+	exec timeout -k 10 "${VM_TIMEOUT:-3000}" "$q/lib64/ld-linux-x86-64.so.2" --library-path "$q/usr/lib/x86_64-linux-gnu" "$q/usr/bin/qemu-system-x86_64" \
+		-L "$q/usr/share/qemu" -L "$q/usr/share/seabios" -accel $accel -smp 2 -m 3072 -nodefaults -no-user-config -display none -no-reboot \
+		-kernel "$kernel" -initrd "$dir/initramfs" -append "console=ttyS0 panic=-1 loglevel=4 mitigations=off vm_list=$n" \
+		-drive "file=$dir/disk.$n,format=raw,if=virtio,cache=unsafe" -serial "file:$dir/console.$n" -serial "file:$dir/results.$n" </dev/null
+}
+echo "vm: boot $(basename "$kernel"), machines: $machines"
+rm -f "$dir"/{disk,results,console}{,.*} "$dir/log"
+running=()
+trap 'kill "${running[@]}" 2>/dev/null || true' EXIT
+for n in $(seq "$machines"); do
+	boot "$n" &
+	running+=($!)
+done
+status=0
+for n in "${running[@]}"; do wait "$n" || status=$?; done
+trap - EXIT
+rm -f "$dir"/disk.*
+for n in $(seq "$machines"); do touch "$dir/results.$n" "$dir/console.$n"; done
 
 # The same log that go test -v would have written.
-kernel=$(sed -n 's/^@@ KERNEL //p' "$dir/results")
-awk -v module="$(awk '$1 == "module" { print $2 }' go.mod)" '
+kernel=$(sed -n 's/^@@ KERNEL //p' "$dir/results.1")
+for n in $(seq "$machines"); do awk -v module="$(awk '$1 == "module" { print $2 }' go.mod)" '
 	/^@@ BEGIN / { open = $3 " as " $5; next }
 	/^@@ END / { printf "%s\t%s as %s\t(at %ss)\n", $3 == 0 ? "ok  " : "FAIL", module "/" $5, $7, $4; open = ""; next }
 	/^@@ / { if ($2 == "DONE") done = 1; next }
@@ -111,13 +125,13 @@ awk -v module="$(awk '$1 == "module" { print $2 }' go.mod)" '
 	END {
 		if (open != "") printf "FAIL\t%s/%s\t(the machine ended in it)\n", module, open
 		else if (!done) printf "FAIL\tthe machine ended before its last line\n"
-	}' "$dir/results" >"$dir/log"
+	}' "$dir/results.$n" >>"$dir/log"; done
 bad=0
 ! grep -q '^FAIL' "$dir/log" || bad=1
 [ "$status" = 0 ] || { bad=1; echo "vm: QEMU ended with status $status$([ "$status" != 124 ] || echo ", out of time")"; }
-[ -n "$kernel" ] || { echo "vm: the machine did not come up; the end of its console:"; tail -n 20 "$dir/console"; }
+[ -n "$kernel" ] || { echo "vm: the machine did not come up; the end of its console:"; tail -n 20 "$dir/console.1"; }
 scripts/report.sh "$dir/log" $bad || true
 count() { grep -cE "^ *--- $1: " "$dir/log" || true; }
 echo "vm: Linux ${kernel:-that did not come up}"
-echo "vm: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped; all that was said is in $dir/results"
+echo "vm: $(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped; all that was said is in $dir/results.*"
 exit $bad
