@@ -188,6 +188,28 @@ func inFreezer(t *testing.T) (b *bench, dir string) {
 	return b, dir
 }
 
+// freezeFirst freezes a freezer of version 1. One that waits in vfork(2) for a child that stands still already keeps it half frozen: then all go on for a moment.
+func freezeFirst(t *testing.T, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, "freezer.state")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if err := os.WriteFile(file, []byte("FROZEN"), 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if state, _ := os.ReadFile(file); string(state) == "FROZEN\n" {
+				return
+			}
+			unix.Poll(nil, 2)
+		}
+		if err := os.WriteFile(file, []byte("THAWED"), 0); err != nil {
+			t.Fatal(err)
+		}
+		unix.Poll(nil, 2)
+	}
+	t.Fatal("the freezer does not freeze")
+}
+
 // frozenFirst waits until a freezer of version 1 has stopped all that is in it.
 func frozenFirst(t *testing.T, dir string) {
 	t.Helper()

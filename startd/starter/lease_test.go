@@ -3,7 +3,6 @@ package starter_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
@@ -88,12 +87,7 @@ func TestFrozenTaskEndsWithItsLease(t *testing.T) {
 			if version == 1 {
 				var dir string
 				b, dir = inFreezer(t)
-				freeze = func() {
-					if err := os.WriteFile(filepath.Join(dir, "freezer.state"), []byte("FROZEN"), 0); err != nil {
-						t.Fatal(err)
-					}
-					frozenFirst(t, dir)
-				}
+				freeze = func() { freezeFirst(t, dir) }
 			} else {
 				var group *cgroup.Group
 				b, group = grouped(t)
