@@ -42,6 +42,8 @@ type claimFile struct {
 
 // attemptRecord is what a restart must know of the attempt that was started last on a claim, beside what the starter knows.
 type attemptRecord struct {
+	Summed bool `json:",omitempty"` // a checksum follows, as it does but for the release before; it comes first, where no damage behind it hides it
+
 	Job      uint64
 	Index    uint32
 	Attempt  uint32
@@ -113,7 +115,9 @@ func readClaimFile(dir string) (f claimFile, err error) {
 
 // writeAttempt replaces the record, in one write, which a kill of this process does not tear.
 func writeAttempt(f *os.File, r *attemptRecord) error {
-	text, err := json.Marshal(r)
+	summed := *r
+	summed.Summed = true
+	text, err := json.Marshal(summed)
 	if err != nil {
 		return err
 	}
@@ -134,7 +138,10 @@ func readAttempt(dir string) (r attemptRecord, err error) {
 	if line := bytes.IndexByte(text[end:], '\n'); line >= 0 {
 		end += line + 1
 	}
-	_, err = filesum.Check(text[:end])
+	whole, err := filesum.Check(text[:end])
+	if err == nil && r.Summed && len(whole) == end {
+		err = filesum.ErrDamaged // it has lost its checksum
+	}
 	return r, err
 }
 
