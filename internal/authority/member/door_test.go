@@ -28,6 +28,8 @@ func TestHungUp(t *testing.T) {
 		"write tcp 10.0.0.2:59334->10.0.0.1:9700: write: broken pipe":            true,
 		"read tcp 10.0.0.2:59334->10.0.0.1:9700: read: connection reset by peer": true,
 		"error reading server preface: EOF":                                      true,
+		`connection error: desc = "error reading server preface: EOF"`:           true,
+		`write: use of closed network connection`:                                true,
 		"dial tcp 10.0.0.1:9700: connect: connection refused":                    false,
 		"remote error: tls: bad certificate":                                     false,
 	} {

@@ -82,8 +82,12 @@ func hungUp(err error) bool {
 	if !errors.Is(err, roost.Unavailable) {
 		return false
 	}
-	text := err.Error()
-	return strings.Contains(text, "broken pipe") || strings.Contains(text, "connection reset by peer") || strings.HasSuffix(text, "EOF")
+	for _, end := range []string{"broken pipe", "connection reset by peer", "EOF", "server preface", "closed network connection", "transport is closing"} {
+		if strings.Contains(err.Error(), end) {
+			return true
+		}
+	}
+	return false
 }
 
 // said is an error in words that help: an authority that does not believe a certificate hangs up before anything can be asked.
