@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,23 +18,15 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// smallDisk makes a directory a file system of so many bytes. It is mounted where it leaves an empty directory behind: a task of another test that has seen it,
-// and goes on from a checkpoint, needs it to be there.
+// smallDisk makes a directory a file system of so many bytes.
 func smallDisk(t *testing.T, dir string, size int) {
 	t.Helper()
-	disk := filepath.Join(os.TempDir(), "roost-schedd-disk-"+strings.ReplaceAll(t.Name(), "/", "-"))
-	err := os.Mkdir(disk, 0o711)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = syscall.Mount("roost-test", disk, "tmpfs", 0, fmt.Sprintf("size=%d,mode=711", size))
-	}
-	if err != nil {
-		t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+	disk := damage.SmallDisk(t, "", size, 0o711)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}

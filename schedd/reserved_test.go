@@ -7,8 +7,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ruled has the schedd hear a policy.
-func (p *pool) ruled(policy *wire.Policy) {
+// setPolicy has the schedd hear a policy.
+func (p *pool) setPolicy(policy *wire.Policy) {
 	p.Helper()
 	p.asked.mu.Lock()
 	p.asked.policy = policy
@@ -24,7 +24,7 @@ func TestReservationIsAQueue(t *testing.T) {
 	next(t, p.asked.joined, "the first conversation")
 	names := &wire.Names{Name: []string{"R1", "R2", "work"}}
 	queues := []*wire.JobQueue{{Name: "work", Enabled: true, Priority: 3}, {Name: "long", Enabled: true}}
-	p.ruled(&wire.Policy{Reservations: names, Queues: queues, DefaultQueue: "work"})
+	p.setPolicy(&wire.Policy{Reservations: names, Queues: queues, DefaultQueue: "work"})
 	row := func(id string) *wire.JobStatus {
 		t.Helper()
 		return p.query(&wire.QueryRequest{History: true, Selection: &wire.Selection{Selectors: []string{id}}})[0]
@@ -54,7 +54,7 @@ func TestReservationIsAQueue(t *testing.T) {
 		t.Errorf("in each other's place: %v, %s and %s", r, where(direct), where(other))
 	}
 
-	p.ruled(&wire.Policy{Reservations: names, Queues: queues, DefaultQueue: "work", Deleting: []string{"R1"}})
+	p.setPolicy(&wire.Policy{Reservations: names, Queues: queues, DefaultQueue: "work", Deleting: []string{"R1"}})
 	eventually(t, "the jobs go", func() bool { return row(id).GetRemoved() && row(other).GetRemoved() })
 	if got := row(id).GetReason(); got != "with reservation R1" {
 		t.Errorf("it was removed %q", got)

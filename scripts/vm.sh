@@ -38,7 +38,7 @@ echo "vm: QEMU, Debian's kernel and programs ($suite), CRIU"
 debs() { scripts/vm/debs.sh "$@" || without "the packages that it is made of could not be had: $2 of Debian."; }
 debs "$dir/qemu" trixie qemu-system-x86
 ALONE=1 debs "$dir/kernel-$suite" "$suite" linux-image-cloud-amd64
-debs "$dir/root-$suite" "$suite" busybox-static bash dash coreutils sed grep findutils mawk procps util-linux e2fsprogs python3
+debs "$dir/root-$suite" "$suite" busybox-static bash dash coreutils sed grep findutils mawk procps util-linux e2fsprogs python3 libc-bin
 CRIU_PREFIX=$dir/criu scripts/criu.sh unpack
 kernel=$(echo "$dir/kernel-$suite"/boot/vmlinuz-*)
 root=$dir/root-$suite

@@ -1,16 +1,12 @@
 package startd
 
 import (
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
@@ -29,26 +25,11 @@ func TestDiskLimitsOf(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a small file system and returns where. It leaves an empty directory behind: a task of another test that has seen it, and goes on from a
-// checkpoint, needs it to be there.
-func smallDisk(t *testing.T, options string) string {
-	disk := filepath.Join(os.TempDir(), "roost-startd-disk-"+strings.ReplaceAll(t.Name(), "/", "-"))
-	err := os.Mkdir(disk, 0o711)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = syscall.Mount("roost-test", disk, "tmpfs", 0, options)
-	}
-	if err != nil {
-		t.Skipf("SKIPPED: no file system can be mounted here: %v; small disks are not tested", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
-	return disk
-}
-
 // smallPlace is a startd on a file system of its own, whose tasks may have 8 MiB without asking, 2 MiB of captured output, and 500 files.
 func smallPlace(t *testing.T) *place {
 	return newPlaceWith(t, func(p *place) {
 		own := &p.node.Startds[0]
-		own.Dir = smallDisk(t, "size=64m,mode=755")
+		own.Dir = damage.SmallDisk(t, "", 64<<20, 0o755)
 		own.Resources.Disk = 0
 		own.Limits = config.Limits{Enforce: config.EnforceAuto, Sandbox: config.EnforceAuto, TaskDisk: 8 * roost.MiB, TaskFiles: 500, TaskOutput: 2 * roost.MiB}
 	})

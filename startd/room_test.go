@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/roost-batch/roost/internal/damage"
 )
 
 // TestFullDisk: a machine whose disk is full gives no claims, says why, and gives them again when there is room.
@@ -14,7 +16,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	var filler string
 	p := newPlaceWith(t, func(p *place) {
-		dir := smallDisk(t, "size=4m,mode=711")
+		dir := damage.SmallDisk(t, "", 4<<20, 0o711)
 		p.node.Startds[0].Dir = dir
 		filler = filepath.Join(dir, "filler")
 	})

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/roost-batch/roost/internal/damage"
 )
 
 // TestEndsUnderLoad ends a replica while much is being proposed: raft does not answer what it has taken in and not looked at when it ends, and its end
@@ -20,7 +22,7 @@ func TestEndsUnderLoad(t *testing.T) {
 		endsUnderLoad(t, t.TempDir(), "x", func(r *Replica, _ func()) { r.breaks(errKilled) })
 	})
 	t.Run("disk full", func(t *testing.T) {
-		endsUnderLoad(t, smallDisk(t, 3*segmentSize), strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
+		endsUnderLoad(t, damage.SmallDisk(t, "", 3*segmentSize, 0o700), strings.Repeat("x", 1000), func(*Replica, func()) {}) // by itself
 	})
 }
 

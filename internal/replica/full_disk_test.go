@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost/internal/damage"
 )
 
 // TestFullDisk fills a small disk with a log, at the end of one of its pieces or in the middle, opens the log again and again while the disk is full, and then
@@ -24,24 +25,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a file system of so many bytes and returns where. It leaves an empty directory behind: a task of another test that has seen it, and goes on
-// from a checkpoint, needs it to be there.
-func smallDisk(t *testing.T, size int) string {
-	disk := filepath.Join(os.TempDir(), "roost-replica-disk-"+strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
-	err := os.Mkdir(disk, 0o700)
-	if err == nil || errors.Is(err, fs.ErrExist) {
-		err = syscall.Mount("roost-test", disk, "tmpfs", 0, fmt.Sprintf("size=%d", size))
-	}
-	if err != nil {
-		t.Skipf("SKIPPED: no file system can be mounted here: %v; full disks are not tested", err)
-	}
-	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
-	return disk
-}
-
 func fillDisk(t *testing.T, rng *rand.Rand) {
 	size := segmentSize + rng.IntN(2*segmentSize)
-	dir := smallDisk(t, size)
+	dir := damage.SmallDisk(t, "", size, 0o700)
 	most := 1 + rng.IntN(128<<10)
 	acknowledged := uint64(0)
 	entry := func(index uint64) *raft.Log { // made of its index

@@ -155,8 +155,8 @@ func survivors(t *testing.T, got, want *queue.Queue, report *dbfile.Report) (sam
 	return same, held, out
 }
 
-// strike flips bits of the second byte of some words, on old pages of a file, too.
-func strike(t *testing.T, path, words string, bits byte) {
+// flipWords flips bits of the second byte of some words, on old pages of a file, too.
+func flipWords(t *testing.T, path, words string, bits byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -201,8 +201,8 @@ func TestRepairNames(t *testing.T) {
 	}
 	j.Close()
 	path := filepath.Join(dir, FileName)
-	strike(t, path, "1000:k2", 5)   // in the snapshot of job 2: two bits
-	strike(t, path, "node-of-3", 1) // in the assignment of job 3: one
+	flipWords(t, path, "1000:k2", 5)   // in the snapshot of job 2: two bits
+	flipWords(t, path, "node-of-3", 1) // in the assignment of job 3: one
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +272,7 @@ func TestRepairDistrusts(t *testing.T) {
 	}
 	j.Close()
 	path := filepath.Join(dir, FileName)
-	strike(t, path, "node-of-2", 5)
+	flipWords(t, path, "node-of-2", 5)
 	err := reopenedIn(dir)
 	plain(t, err)
 	if !strings.Contains(err.Error(), "an event of a job that cannot be told") {
