@@ -38,6 +38,9 @@ type attempt struct {
 	scripts scripts       // the hand's
 	saving  saving        // likewise
 	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
+
+	leaseOver string // likewise: why its lease is over, once its end was ordered for that
+
 	lines   inscriptions
 	reached atomic.Int32 // those of them that its own job wants
 	shells  atomic.Int32 // that are open in it

@@ -284,6 +284,7 @@ func (h *hand) stop(a *attempt, o vacate) {
 	}
 	h.starter.Vacate(stop)
 	if o.cause == wire.Cause_CAUSE_LEASE {
+		a.leaseOver = o.reason
 		time.AfterFunc(endsWithin, func() { h.box.put(overdue{a.id}) })
 	}
 }
@@ -426,9 +427,12 @@ func (h *hand) gone(e starter.Gone) {
 		if _, err := starter.Sweep(h.file.Cookie, h.m.boxPath(h.id)); err != nil {
 			h.m.log.Error("processes are left", "claim", h.id, "err", err)
 		}
-		if e.Last.Phase == proto.Ended && e.Last.Attempt == a.ref {
+		switch {
+		case e.Last.Phase == proto.Ended && e.Last.Attempt == a.ref:
 			h.finished(a, a.status(e.Last.Exit))
-		} else {
+		case a.leaseOver != "": // the kernel ends a starter that is late with that, and the machine is not at fault
+			h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_LEASE, Reason: a.leaseOver})
+		default:
 			h.exit(a, &wire.ExitStatus{Cause: wire.Cause_CAUSE_MACHINE, Reason: "its starter died, and nobody knows how it ended"})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -185,17 +186,51 @@ func TestStarterDies(t *testing.T) {
 
 func killStarter(t *testing.T, p *place) {
 	t.Helper()
+	syscall.Kill(starterOf(t, p), syscall.SIGKILL)
+}
+
+// starterOf is the process id of a starter of the place.
+func starterOf(t *testing.T, p *place) (pid int) {
+	t.Helper()
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range all {
 		text, _ := os.ReadFile(f)
 		if bytes.HasPrefix(text, []byte("roost-starter\x00"+p.node.Startds[0].Dir)) {
-			var pid int
 			fmt.Sscanf(f, "/proc/%d/", &pid)
-			syscall.Kill(pid, syscall.SIGKILL)
-			return
+			return pid
 		}
 	}
 	t.Fatal("no starter found")
+	return 0
+}
+
+// TestStarterDiesLate: a starter that does not come round to end its task when the lease is over is ended by the kernel. That is the lease's end, and no fault of
+// the machine's.
+func TestStarterDiesLate(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.connect("host1", 1)
+	a := s.activate(s.ask(func(r *wire.ClaimRequest) { r.LeaseS = 2 }).GetClaim(), s.shell("sleep 60"), false)
+	s.started(a)
+	pid, over := starterOf(t, p), make(chan struct{})
+	var stopping sync.WaitGroup
+	stopping.Go(func() { // also when the kernel lets it go on
+		for tick := time.NewTicker(200 * time.Microsecond); ; {
+			select {
+			case <-over:
+				tick.Stop()
+				return
+			case <-tick.C:
+				syscall.Kill(pid, syscall.SIGSTOP)
+			}
+		}
+	})
+	x := s.exited(a)
+	close(over)
+	stopping.Wait()
+	if x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
+		t.Errorf("got %s, want the end of its lease", describe(x))
+	}
 }
 
 // TestStopNotice: a server that is stopped leaves its tasks the notice that its file says, and they end as they like.
