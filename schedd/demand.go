@@ -239,7 +239,9 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 		s.negotiator.ruled(m.Policy)
 		s.admins.set(m.Policy.GetJobAdmins())
 		s.rules = m.Policy
-		s.removeReserved(s.at.now)
+		if len(m.Policy.GetDeleting()) > 0 {
+			s.removeReserved(s.queue.Match(queue.Filter{}), s.at.now)
+		}
 		s.negotiator.admission.routes.full = nil
 		s.tryAll()
 	case *wire.ToSchedd_Room:

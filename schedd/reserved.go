@@ -29,14 +29,14 @@ func (e *entry) enterReservation(spec *queue.Spec, name string) error {
 	return nil
 }
 
-// removeReserved removes the jobs of reservations that are being deleted (OpenPBS, pbs_rdel). The leader says which these are, and only jobs that name one
-// of them go. Whoever submits while one is deleted has the policy of before: so new jobs are looked at, too.
-func (s *Schedd) removeReserved(now time.Time) {
+// removeReserved removes those of some jobs that are of reservations that are being deleted (OpenPBS, pbs_rdel). The leader says which these are. Whoever
+// submits while one is deleted has the policy of before: so new jobs are looked at, too.
+func (s *Schedd) removeReserved(ids []roost.JobID, now time.Time) {
 	deleting := s.policy().GetDeleting()
 	if len(deleting) == 0 {
 		return
 	}
-	for _, id := range s.queue.Match(queue.Filter{}) {
+	for _, id := range ids {
 		st, ok := s.queue.Status(id.Seq)
 		if !ok || !slices.Contains(deleting, st.Reserved) {
 			continue

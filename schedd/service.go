@@ -111,7 +111,7 @@ func (s *service) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.Su
 			reply.Ids = append(reply.Ids, id.String())
 		}
 		s.decide(events...)
-		s.removeReserved(now)
+		s.removeReserved(ids, now)
 		s.then(func() { close(durable) })
 	}); aerr != nil {
 		s.post(s.life, op(func(time.Time) { settle() }))

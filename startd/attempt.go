@@ -38,9 +38,6 @@ type attempt struct {
 	scripts scripts       // the hand's
 	saving  saving        // likewise
 	owed    []unix.Signal // likewise: what it is to be sent when it is started, each once
-
-	leaseOver string // likewise: why its lease is over, once its end was ordered for that
-
 	lines   inscriptions
 	reached atomic.Int32 // those of them that its own job wants
 	shells  atomic.Int32 // that are open in it
@@ -48,6 +45,8 @@ type attempt struct {
 	mu      sync.Mutex
 	users   sync.WaitGroup
 	closed  bool
+
+	leaseOver string // the hand's: why its lease is over, once its end was ordered for that
 }
 
 func newAttempt(id roost.AttemptID, cred files.Credential, p *wire.Program) *attempt {

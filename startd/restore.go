@@ -124,13 +124,10 @@ func (h *hand) writeSpec(a *attempt, dir string) error {
 	return os.WriteFile(to.Input, text, 0o600)
 }
 
-// cpuGrace is how many seconds of CPU time a process has that was told that it has had enough.
-const cpuGrace = 5
-
 // limitsOfEach are the kernel's limits of each process, as roost-starter sets them, by their numbers.
 func limitsOfEach(b proto.Bounds) map[int]uint64 {
 	all := map[int]uint64{}
-	for kind, n := range map[int]int64{unix.RLIMIT_CPU: b.CPU + cpuGrace, unix.RLIMIT_AS: b.Address, unix.RLIMIT_FSIZE: b.File} {
+	for kind, n := range map[int]int64{unix.RLIMIT_CPU: b.CPU + proto.CPUGrace, unix.RLIMIT_AS: b.Address, unix.RLIMIT_FSIZE: b.File} {
 		if n > 0 && (kind != unix.RLIMIT_CPU || b.CPU > 0) {
 			all[kind] = uint64(n)
 		}

@@ -34,7 +34,7 @@ func (c *Core) adBytes(claim *Claim) int {
 	return len(ad.String()) + partText*(1+claim.Resources.GPUs)
 }
 
-// describable says why the machine's ad has no room for what is asked for; nil if it has.
+// describable says why the machine's ad has no room for what is asked for; nil if it has, and then the request knows how much that is.
 func (c *Core) describable(r *ClaimRequest) error {
 	wanted := Claim{ID: c.nextID, Schedd: r.Schedd, Owner: r.Owner, About: r.About, Class: r.Class, Resources: r.Resources}
 	size := c.adBytes(&wanted)
@@ -44,12 +44,12 @@ func (c *Core) describable(r *ClaimRequest) error {
 	if c.described+size > claimsRoom {
 		return fmt.Errorf("%w: the machine's ad has no room for more than its %d claims", roost.Exhausted, len(c.claims))
 	}
+	r.text = size
 	return nil
 }
 
 // enter adds a claim to the books, and remove takes it out.
 func (c *Core) enter(claim *Claim) {
-	claim.text = c.adBytes(claim)
 	c.described += claim.text
 	c.claims[claim.ID] = claim
 }

@@ -36,6 +36,7 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 		own.ending = "the machine has become smaller"
 	}
 	c.now, c.begun = now, now
+	own.text = c.adBytes(&own)
 	c.enter(&own)
 	switch {
 	case holds && plant.Is(plant.ForgottenRoom):

@@ -29,6 +29,8 @@ type ClaimRequest struct {
 	Capable bool         // the capability was made with this machine's key, for exactly this grant
 	Account error        // why tasks of that user cannot run here; nil: they can
 	Env     *classad.Env // for the Requirements
+
+	text int // bytes that the machine's ad may need for it, once it is admitted
 }
 
 // Decide carves a claim, or refuses. Either way the effects answer the schedd; the claim is returned for those who want to look at it. A wish on
@@ -49,6 +51,7 @@ func (c *Core) Decide(now Instant, r ClaimRequest) (*Claim, error) {
 	claim := &Claim{
 		ID: c.nextID, Grant: r.Grant, Schedd: r.Schedd, Owner: r.Owner, About: r.About, UID: r.UID, GID: r.GID, Class: r.Class, MayWait: r.MayWait && !c.opt.Queue.off(),
 		Resources: r.Resources, Placement: plan.placement, Lease: now + r.Lease, Period: r.Lease, session: r.Session, queue: nowhere,
+		text: r.text,
 	}
 	c.nextID++
 	c.enter(claim)

@@ -55,6 +55,9 @@ type Bounds struct {
 	Nice    int32
 }
 
+// CPUGrace is how many seconds of CPU time more a process has that was told that it is over its bound.
+const CPUGrace = 5
+
 // Box says in what a task is shut: namespaces of its own. The zero value is no box.
 type Box struct {
 	Wanted  bool

@@ -87,7 +87,7 @@ func boundMain(args []string) {
 		what  uintptr
 		value uint64
 		grace uint64 // between the signal that says so and the end
-	}{{unix.RLIMIT_CPU, uint64(number(args[2])), 5}, {unix.RLIMIT_FSIZE, uint64(number(args[4])), 0}, {unix.RLIMIT_AS, uint64(number(args[3])), 0}} {
+	}{{unix.RLIMIT_CPU, uint64(number(args[2])), proto.CPUGrace}, {unix.RLIMIT_FSIZE, uint64(number(args[4])), 0}, {unix.RLIMIT_AS, uint64(number(args[3])), 0}} {
 		if l.value == 0 {
 			continue
 		}

@@ -91,9 +91,22 @@ func shut(root string, o *proto.Order) failure {
 		data               string
 	}
 	const plain = syscall.MS_NOSUID | syscall.MS_NODEV | syscall.MS_NOEXEC
+	mount := func(steps ...step) failure {
+		for _, m := range steps {
+			if err := syscall.Mount(m.source, m.target, m.fs, m.flags, m.data); err != nil {
+				return failure{proto.MakeBox, errno(err), "mount on " + m.target}
+			}
+		}
+		return failure{}
+	}
+	why := mount(
+		step{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
+		step{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""}, // what came along from another namespace cannot be the new root
+	)
+	if why.step != proto.NoStep {
+		return why
+	}
 	steps := []step{
-		{"", "/", "", syscall.MS_REC | syscall.MS_PRIVATE, ""},
-		{root, root, "", syscall.MS_BIND | syscall.MS_REC, ""}, // what came along from another namespace cannot be the new root
 		{"tmpfs", root + "/dev/shm", "tmpfs", syscall.MS_NOSUID | syscall.MS_NODEV, "mode=1777"},
 		{"mqueue", root + "/dev/mqueue", "mqueue", plain, ""},
 		{"devpts", root + "/dev/pts", "devpts", syscall.MS_NOSUID | syscall.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"},
@@ -101,15 +114,11 @@ func shut(root string, o *proto.Order) failure {
 		{o.IO, root + proto.IOInside, "", syscall.MS_BIND, ""},
 	}
 	if o.Box.Temp != "" {
+		detachBelow(root + proto.TempInside)
 		steps = append(steps, step{o.Box.Temp, root + proto.TempInside, "", syscall.MS_BIND, ""})
 	}
-	for i, m := range steps {
-		if i == 2 && o.Box.Temp != "" {
-			detachBelow(root + proto.TempInside)
-		}
-		if err := syscall.Mount(m.source, m.target, m.fs, m.flags, m.data); err != nil {
-			return failure{proto.MakeBox, errno(err), "mount on " + m.target}
-		}
+	if why := mount(steps...); why.step != proto.NoStep {
+		return why
 	}
 	if err := syscall.Chdir(root); err != nil {
 		return failure{proto.MakeBox, errno(err), root}
