@@ -244,7 +244,7 @@ func TestStopNotice(t *testing.T) {
 			t.Parallel()
 			p := newPlaceWith(t, func(p *place) { p.node.Startds[0].StopNotice = tt.notice })
 			s := p.connect("host1", 1)
-			program := s.shell("trap 'sleep 2.5; echo saved; exit 0' TERM; touch n1/ready; while :; do sleep 0.02; done")
+			program := s.shell("trap 'trap \"\" TERM; sleep 2.5; echo saved; exit 0' TERM; touch n1/ready; while :; do sleep 0.02; done")
 			program.NoticeNs = int64(20 * time.Second)
 			a := s.activate(s.claim(), program, false)
 			s.started(a)
