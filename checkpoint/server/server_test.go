@@ -25,6 +25,7 @@ import (
 type pool struct {
 	*testing.T
 	authority, address string
+	dir                string // of the images
 	images             *store.Store
 	submits            map[string]*rpc.Identity
 }
@@ -34,8 +35,9 @@ func newPool(t *testing.T, most int64) *pool {
 	if err := pki.Init(p.authority, "lab"); err != nil {
 		t.Fatal(err)
 	}
+	p.dir = filepath.Join(t.TempDir(), "images")
 	var err error
-	if p.images, err = store.Open(filepath.Join(t.TempDir(), "images"), most); err != nil {
+	if p.images, err = store.Open(p.dir, most); err != nil {
 		t.Fatal(err)
 	}
 	l, err := rpc.Listen("127.0.0.1:0", 0o600)
@@ -133,7 +135,7 @@ func put(c wire.CheckpointServerClient, right []byte, schedd string, job uint64,
 	return rpc.FromStatus(err)
 }
 
-func image(schedd string, job uint64) *wire.FetchImageRequest { return shown(nil, schedd, job) }
+func imageOf(schedd string, job uint64) *wire.FetchImageRequest { return shown(nil, schedd, job) }
 
 // shown is a request for an image that shows a right.
 func shown(right []byte, schedd string, job uint64) *wire.FetchImageRequest {
@@ -187,20 +189,20 @@ func TestWhoMay(t *testing.T) {
 	}{
 		"put over it":                            {put(n2, right2, "submit", 7, "4", []byte("worse")), roost.Conflict},
 		"a submit node puts another's":           {put(other, nil, "submit", 8, "4", data), roost.PermissionDenied},
-		"a submit node gets another's":           {second(get(other, image("submit", 7))), roost.PermissionDenied},
-		"a submit node gets its own":             {second(get(submit, image("submit", 7))), 0},
+		"a submit node gets another's":           {second(get(other, imageOf("submit", 7))), roost.PermissionDenied},
+		"a submit node gets its own":             {second(get(submit, imageOf("submit", 7))), 0},
 		"a central manager puts":                 {put(manager, nil, "central", 8, "4", data), roost.PermissionDenied},
-		"an execute node removes":                {remove(n1, image("submit", 7)), roost.PermissionDenied},
-		"another submit node removes":            {remove(other, image("submit", 7)), roost.PermissionDenied},
+		"an execute node removes":                {remove(n1, imageOf("submit", 7)), roost.PermissionDenied},
+		"another submit node removes":            {remove(other, imageOf("submit", 7)), roost.PermissionDenied},
 		"a schedd with a path for its name":      {put(n1, right1, "..", 7, "4", data), roost.PermissionDenied},
 		"a sequence number that is a path":       {put(n1, right1, "submit", 7, "../../4", data), roost.Invalid},
 		"a sequence number with a sign":          {put(n1, right1, "submit", 7, "-4", data), roost.Invalid},
 		"no job":                                 {put(submit, nil, "submit", 0, "4", data), roost.Invalid},
 		"no schedd":                              {put(n1, right1, "", 7, "4", data), roost.Invalid},
 		"nothing":                                {put(submit, nil, "submit", 9, "4", nil), roost.Invalid},
-		"what is not there, for its schedd":      {remove(submit, image("submit", 9)), 0},
-		"a central manager gets":                 {second(get(manager, image("submit", 7))), roost.PermissionDenied},
-		"an execute node gets without a right":   {second(get(n2, image("submit", 7))), roost.Unavailable},
+		"what is not there, for its schedd":      {remove(submit, imageOf("submit", 9)), 0},
+		"a central manager gets":                 {second(get(manager, imageOf("submit", 7))), roost.PermissionDenied},
+		"an execute node gets without a right":   {second(get(n2, imageOf("submit", 7))), roost.Unavailable},
 		"an execute node puts without a right":   {put(n2, nil, "submit", 8, "4", data), roost.Unavailable},
 		"with another node's right":              {second(get(n2, shown(right1, "submit", 7))), roost.PermissionDenied},
 		"with a right to another job":            {second(get(n2, shown(p.right("submit", "n2", 8), "submit", 7))), roost.PermissionDenied},
@@ -226,7 +228,7 @@ func TestWhoMay(t *testing.T) {
 	if err := put(submit, nil, "submit", 8, "4", data); err != nil {
 		t.Errorf("a submit node puts its own: %v", err)
 	}
-	if err := remove(submit, image("submit", 7)); err != nil {
+	if err := remove(submit, imageOf("submit", 7)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := get(n2, shown(right2, "submit", 7)); !errors.Is(err, roost.NotFound) {
@@ -246,7 +248,7 @@ func TestFull(t *testing.T) {
 	if err := put(n1, p.right("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); !errors.Is(err, roost.Exhausted) {
 		t.Fatalf("got %v", err)
 	}
-	if err := remove(submit, image("submit", 1)); err != nil {
+	if err := remove(submit, imageOf("submit", 1)); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(n1, p.right("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,19 +77,43 @@ func (f *fresh) read() error {
 	if err != nil {
 		return unread("authority", err)
 	}
-	authorities := x509.NewCertPool()
-	if !authorities.AppendCertsFromPEM(text) {
-		return fmt.Errorf("authority %s: %w: there is no certificate in it", f.files.CA, roost.BadConfig)
+	authorities, err := authoritiesIn(text)
+	if err != nil {
+		return fmt.Errorf("authority %s: %w: %w: copy it from another node of the pool", f.files.CA, roost.BadConfig, err)
 	}
 	pair, err := loadPair(f.files.Certificate, f.files.Key)
 	if err != nil {
 		return err
 	}
-	if err := verify(pair.Leaf, authorities); err != nil {
+	err = verify(pair.Leaf, authorities)
+	if errors.Is(err, errForeign) {
+		return fmt.Errorf("certificate %s: %w: %w, or it is damaged: let the machine join again (roost token, roost join)", f.files.Certificate, roost.BadConfig, err)
+	}
+	if err != nil {
 		return fmt.Errorf("certificate %s: %w: %w", f.files.Certificate, roost.BadConfig, err)
 	}
 	f.pair, f.authorities = pair, authorities
 	return nil
+}
+
+// authoritiesIn reads the certificates of a file, which have signed themselves: a flipped bit in one is noticed.
+func authoritiesIn(text []byte) (*x509.CertPool, error) {
+	authorities, n := x509.NewCertPool(), 0
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err == nil {
+			err = cert.CheckSignature(cert.SignatureAlgorithm, cert.RawTBSCertificate, cert.Signature)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("it is damaged: %w", err)
+		}
+		authorities.AddCert(cert)
+		n++
+	}
+	if n == 0 {
+		return nil, errors.New("there is no certificate in it")
+	}
+	return authorities, nil
 }
 
 // readList takes in the list of revoked certificates. One that the authority has not signed, or that is older than what is known, is left alone: who can

@@ -62,6 +62,9 @@ func (f *fresh) transport() *tls.Config {
 	}
 }
 
+// errForeign is for a certificate that the pool's authority has not signed as it is.
+var errForeign = errors.New("the certificate was signed by another pool's authority")
+
 // verify says in words that help why a node's certificate does not hold.
 func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	now := time.Now()
@@ -73,7 +76,7 @@ func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	})
 	var foreign x509.UnknownAuthorityError
 	if errors.As(err, &foreign) {
-		return errors.New("the certificate was signed by another pool's authority")
+		return errForeign
 	}
 	if err == nil && leaf.IsCA {
 		return errors.New("the certificate is an authority's and not a node's")

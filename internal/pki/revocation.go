@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ import (
 func RevocationsFile(files *config.TLS) string {
 	return filepath.Join(filepath.Dir(files.CA), "crl.pem")
 }
+
+// copySuffix is behind the name of the second copy of that list: with one that a disk has damaged, nobody would be revoked until the authority answers.
+const copySuffix = ".copy"
 
 // A Revoked certificate is refused from that time on.
 type Revoked struct {
@@ -61,27 +65,44 @@ func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.Revocatio
 	return list, nil
 }
 
-// ReadRevocations reads the list that a node keeps, signed by the authority that it believes. Nil: it has none.
+// ReadRevocations reads the list that a node keeps, signed by the authority that it believes. A damaged one is read from its second copy. Nil: it has none.
 func ReadRevocations(files *config.TLS) (*x509.RevocationList, error) {
-	text, err := os.ReadFile(RevocationsFile(files))
-	if errors.Is(err, fs.ErrNotExist) {
+	path := RevocationsFile(files)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list of revoked certificates: %w: %w", roost.NoInput, err)
 	}
 	authority, err := ReadCertificate(files.CA)
 	if err != nil {
 		return nil, err
 	}
+	list, err := readRevocations(path, authority)
+	if err == nil {
+		return list, nil
+	}
+	if list, second := readRevocations(path+copySuffix, authority); second == nil {
+		slog.Warn("the list of revoked certificates is damaged, and its second copy is used", "number", list.Number, "err", err)
+		return list, nil
+	}
+	return nil, err
+}
+
+func readRevocations(path string, authority *x509.Certificate) (*x509.RevocationList, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("list of revoked certificates: %w: %w", roost.NoInput, err)
+	}
 	list, err := ParseRevocations(text, authority)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", RevocationsFile(files), err)
+		return nil, fmt.Errorf("%s: %w: remove it, and the node fetches it from the authority again", path, err)
 	}
 	return list, nil
 }
 
-// KeepRevocations puts a list, in DER, where ReadRevocations finds it.
+// KeepRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is written first, so that it is never older than the first.
 func KeepRevocations(files *config.TLS, der []byte) error {
-	return put(RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der}), 0o644)
+	path, text := RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
+	if err := put(path+copySuffix, text, 0o644); err != nil {
+		return err
+	}
+	return put(path, text, 0o644)
 }

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/image"
+	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/damage"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// takenImage is an image as a startd makes it of a task, with the key that only the schedd of the task and the startd have.
+func takenImage(t *testing.T) (data, key []byte) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range map[string]string{"criu/core-1.img": "core", "io/stdout": "text", image.Scratch: strings.Repeat("tar", 3000)} {
+		path := filepath.Join(dir, name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	key = bytes.Repeat([]byte{7}, image.KeySize)
+	var out bytes.Buffer
+	header := image.Header{Job: "7.submit", Index: 2, Attempt: 3, Sequence: 4, UID: 1000, GID: 100, Node: "n1", Time: time.Unix(1e9, 5)}
+	if _, err := image.Write(&out, dir, header, key); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes(), key
+}
+
+// Whatever is damaged in an image that lies on a checkpoint server: the startd that fetches it has the image that was put, or refuses it by its name. The other
+// images of the server are served, and the schedd can remove the damaged one.
+func TestDamage(t *testing.T) {
+	p := newPool(t, 0)
+	n1, submit := p.node("n1", auth.Startd), p.as(p.submit("submit"))
+	data, key := takenImage(t)
+	for _, job := range []uint64{7, 8} {
+		if err := put(n1, p.right("submit", "n1", job), "submit", job, "4", data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var path string
+	err := filepath.WalkDir(p.dir, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && filepath.Base(filepath.Dir(name)) == "7" {
+			path = name
+		}
+		return err
+	})
+	if err != nil || path == "" {
+		t.Fatalf("where the image is: %q, %v", path, err)
+	}
+	at, err := store.Open(filepath.Join(t.TempDir(), "images"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	right := p.right("submit", "n1", 7)
+	refused := 0
+	damage.Each(t, path, 120, func(what string) {
+		err := fetched(t, n1, at, shown(right, "submit", 7), int64(len(data)), key)
+		switch {
+		case errors.Is(err, roost.Invalid):
+			refused++
+		case err != nil:
+			t.Fatalf("%s: got %v, want it refused", what, err)
+		default:
+			t.Fatalf("%s: it is another image, and was taken", what)
+		}
+		if got, err := get(submit, shown(nil, "submit", 8)); err != nil || !bytes.Equal(got, data) {
+			t.Fatalf("%s: another image: %d bytes, %v", what, len(got), err)
+		}
+	})
+	if refused == 0 {
+		t.Error("no damage was noticed")
+	}
+	if err := fetched(t, n1, at, shown(right, "submit", 7), int64(len(data)), key); err != nil {
+		t.Errorf("what is not damaged: %v", err)
+	}
+	damage.Each(t, path, 1, func(what string) {
+		if err := remove(submit, shown(nil, "submit", 7)); err != nil {
+			t.Errorf("%s: it cannot be removed: %v", what, err)
+		}
+	})
+}
+
+// fetched takes an image from a server as a startd does before it restores a task.
+func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wire.FetchImageRequest, size int64, key []byte) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	from, err := c.Get(ctx, r)
+	if err != nil {
+		return err
+	}
+	k := store.Key{Schedd: r.GetSchedd(), Job: r.GetAttempt().GetJob(), Index: 2, Attempt: 3, Sequence: r.GetSequence()}
+	if err := at.Receive(k, size, from.Recv); err != nil {
+		return err
+	}
+	defer at.Remove(k)
+	f, err := at.Open(k)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	stage := filepath.Join(t.TempDir(), "stage")
+	defer os.RemoveAll(stage)
+	_, err = image.Read(f, stage, key, image.Want{Job: "7.submit", Index: 2, UID: 1000, Sequence: 4})
+	return err
+}
