@@ -196,7 +196,7 @@ func (p *player) sent() string {
 					fmt.Fprintf(&b, ", of gang %d", g.GetGang())
 				}
 				b.WriteString("\n")
-				if !wire.CheckCapability(testKey, g) || g.GetEpoch() != p.cell.epoch {
+				if !wire.CheckCapability(testKey, g, "") || g.GetEpoch() != p.cell.epoch {
 					b.WriteString("  with a bad capability\n")
 				}
 			}

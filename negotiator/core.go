@@ -82,7 +82,7 @@ func ReadMachine(now time.Time, name string, started int64, sequence uint64, ad 
 	if err != nil || len(key) == 0 {
 		return MachineNews{machineNews{name: name}}
 	}
-	return MachineNews{newMachineNews(now, name, started, sequence, ad, key, private[clockKey])}
+	return MachineNews{newMachineNews(now, name, started, sequence, ad, key, private)}
 }
 
 // MachinesChanged takes in what the collectors said; synced: they have told what machines there are.

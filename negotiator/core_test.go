@@ -34,7 +34,7 @@ func TestCore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.MachinesChanged(now, []MachineNews{ReadMachine(now, "n1", 1, 1, ad, map[string]string{grantKey: hex.EncodeToString(testKey)})}, true)
+	c.MachinesChanged(now, []MachineNews{ReadMachine(now, "n1", 1, 1, ad, map[string]string{grantKey: hex.EncodeToString(testKey), nameKey: "schedd"})}, true)
 	if _, err := c.Join(now, &wire.ScheddHello{Name: "s"}); err == nil {
 		t.Fatal("it takes a schedd in, and does not lead")
 	}
@@ -58,8 +58,11 @@ func TestCore(t *testing.T) {
 	granted := func() (n int, late bool) {
 		messages, late, _ := v.Take(now)
 		for _, m := range messages {
-			if m.GetGrant() != nil {
+			if g := m.GetGrant(); g != nil {
 				n++
+				if !wire.CheckCapability(testKey, g, "s") || wire.CheckCapability(testKey, g, "another") {
+					t.Error("the grant is not for its schedd alone")
+				}
 			}
 		}
 		return n, late

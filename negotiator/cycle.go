@@ -127,7 +127,11 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 	}
 	claimBy := claimBy(now, m, r.Class.Limits)
 	message.ClaimBy = int64(claimBy)
-	message.Capability = wire.Capability(m.key, message)
+	if m.names {
+		message.Capability = wire.Capability(m.key, message, r.Key.Schedd)
+	} else {
+		message.Capability = wire.Capability(m.key, message, "")
+	}
 	p := &pending{
 		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
 		promise: match.Promise{Request: r.Key, Resources: g.Resources(), Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},

@@ -16,8 +16,9 @@ import (
 
 // Private attributes of machine ads.
 const (
-	grantKey = "GrantKey" // proves grants, in hex
-	clockKey = "Clock"    // the machine's CLOCK_BOOTTIME when the ad was made, in nanoseconds
+	grantKey = "GrantKey"   // proves grants, in hex
+	clockKey = "Clock"      // the machine's CLOCK_BOOTTIME when the ad was made, in nanoseconds
+	nameKey  = "GrantNames" // not empty: the machine takes grants that name the schedd which may claim
 )
 
 // inventory is the machines that there are, as the collectors tell it. It outlives the cells: a negotiator that does not lead keeps it up to
@@ -38,6 +39,7 @@ type machine struct {
 	key   []byte
 	clock time.Duration // when the ad was made, by the machine's own clock; 0: it does not say
 	heard time.Time     // by this one's
+	names bool          // it takes grants that name the schedd which may claim
 }
 
 func newInventory() *inventory {
@@ -66,12 +68,12 @@ func readMachine(now time.Time, c advertise.Change, log *slog.Logger) machineNew
 		log.Warn("machine ad has no grant key", "machine", c.Name)
 		return news
 	}
-	return newMachineNews(now, c.Name, c.Started, c.Sequence, ad, key, c.Private[clockKey])
+	return newMachineNews(now, c.Name, c.Started, c.Sequence, ad, key, c.Private)
 }
 
-func newMachineNews(now time.Time, name string, started int64, sequence uint64, ad *classad.Ad, key []byte, clock string) machineNews {
-	there, _ := strconv.ParseInt(clock, 10, 64)
-	return machineNews{name, &machine{match.NewMachine(name, started, sequence, ad), key, time.Duration(max(there, 0)), now}}
+func newMachineNews(now time.Time, name string, started int64, sequence uint64, ad *classad.Ad, key []byte, private map[string]string) machineNews {
+	there, _ := strconv.ParseInt(private[clockKey], 10, 64)
+	return machineNews{name, &machine{match.NewMachine(name, started, sequence, ad), key, time.Duration(max(there, 0)), now, private[nameKey] != ""}}
 }
 
 // few is how many machines may come or go at once for it to be cheaper to make room for each than to sort all anew.

@@ -208,7 +208,7 @@ func TestNegotiate(t *testing.T) {
 	p.collector.deltas <- &wire.AdDelta{Synced: true}
 	p.say(stream, wish(1, 100, 0))
 	g := p.hearGrant(stream)
-	if g.GetNode() != "n1" || g.GetEpoch() != epoch || !wire.CheckCapability(testKey, g) {
+	if g.GetNode() != "n1" || g.GetEpoch() != epoch || !wire.CheckCapability(testKey, g, "") {
 		t.Fatalf("first grant: %v", g)
 	}
 	var least time.Duration

@@ -124,7 +124,7 @@ func TestNewLeaderGrants(t *testing.T) {
 	c.pools[next].say(stream, wish(1, 1, 0))
 	g := c.pools[next].hearGrant(stream)
 	t.Logf("from the end of the leader to the next grant: %v", time.Since(began))
-	if g.GetEpoch() != higher || g.GetEpoch() <= epoch || g.GetId() <= last || !wire.CheckCapability(testKey, g) {
+	if g.GetEpoch() != higher || g.GetEpoch() <= epoch || g.GetId() <= last || !wire.CheckCapability(testKey, g, "") {
 		t.Errorf("after grant %d of epoch %d: %v", last, epoch, g)
 	}
 }

@@ -87,7 +87,7 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest, who verdict) {
 	wish := slot.ClaimRequest{
 		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
 		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), By: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		Capable: wire.CheckCapability(l.m.grantKey, grant), Account: who.err, Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
+		Capable: wire.CheckCapability(l.m.grantKey, grant, s.schedd), Account: who.err, Env: &classad.Env{Now: time.Now(), Steps: matchSteps},
 	}
 	var err error
 	if wish.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {

@@ -29,7 +29,7 @@ func TestPreempt(t *testing.T) {
 	forged := s.ask(func(r *wire.ClaimRequest) {
 		all(r)
 		r.Band, r.Victims = "production", []uint64{first.GetClaim()}
-		r.Capability = wire.Capability(s.p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources, Band: r.Band})
+		r.Capability = wire.Capability(s.p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources, Band: r.Band}, s.name)
 	})
 	if forged.GetClaim() != 0 {
 		t.Fatal("a schedd has others evicted on its own account")

@@ -236,7 +236,7 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 
 // private is what only negotiators may see of the ad.
 func (m *machine) private() map[string]string {
-	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "Clock": strconv.FormatInt(int64(boottime()), 10)}
+	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(boottime()), 10)}
 }
 
 // post puts news for the loop into its inbox; after the loop's end it is dropped.

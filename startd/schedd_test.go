@@ -101,7 +101,7 @@ func (s *schedd) ask(change func(*wire.ClaimRequest)) *wire.ClaimReply {
 	}
 	if r.Capability == nil {
 		r.Capability = wire.Capability(s.p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources,
-			Group: r.Group, Band: r.Band, Victims: r.Victims, Why: r.Why})
+			Group: r.Group, Band: r.Band, Victims: r.Victims, Why: r.Why}, s.name)
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: r}})
 	reply := s.next("the answer to a claim").GetClaim()

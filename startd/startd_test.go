@@ -418,9 +418,13 @@ func TestRefusals(t *testing.T) {
 		name, want string
 		change     func(*wire.ClaimRequest)
 	}{
+		{"another schedd's", "not for this schedd", func(r *wire.ClaimRequest) {
+			r.Epoch = 2
+			r.Capability = wire.Capability(p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources}, "host2")
+		}},
 		{"forged", "not made for this machine", func(r *wire.ClaimRequest) { r.Epoch, r.Capability = 2, bytes.Repeat([]byte{1}, 32) }},
 		{"old epoch", "epoch 1", func(*wire.ClaimRequest) {}},
-		{"used", "used before", func(r *wire.ClaimRequest) { r.Epoch, r.Grant = 2, s.grant-3; s.grant = r.Grant }},
+		{"used", "used before", func(r *wire.ClaimRequest) { r.Epoch, r.Grant = 2, s.grant-4; s.grant = r.Grant }},
 		{"too big", "3 of 4 cpus", func(r *wire.ClaimRequest) { r.Epoch, r.Resources = 2, &wire.Resources{MilliCpu: 4000} }},
 		{"requirements", "Requirements are false", func(r *wire.ClaimRequest) { r.Epoch, r.Ad = 2, `[Requirements = TARGET.Memory > 100000]` }},
 		{"no ad", "line 1", func(r *wire.ClaimRequest) { r.Epoch, r.Ad = 2, `[Requirements = ` }},

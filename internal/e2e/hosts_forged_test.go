@@ -263,24 +263,25 @@ func (a *attacked) claims() {
 	for name, got := range map[string]*wire.ClaimReply{
 		"no grant":             claim(s, grant, nil),
 		"a guess":              claim(s, grant, make([]byte, 32)),
-		"for another's key":    claim(s, grant, wire.Capability(keys["exec2"], grant)),
-		"for another machine":  claim(other, grant, wire.Capability(keys["exec1"], grant)),
-		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.Capability(keys["exec1"], grant)),
+		"for another's key":    claim(s, grant, wire.Capability(keys["exec2"], grant, "rogue-schedd")),
+		"for another machine":  claim(other, grant, wire.Capability(keys["exec1"], grant, "rogue-schedd")),
+		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.Capability(keys["exec1"], grant, "rogue-schedd")),
+		"of another schedd":    claim(s, grant, wire.Capability(keys["exec1"], grant, "submit")),
 	} {
 		if got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "not made for this machine") {
 			a.Errorf("%s: got %v", name, got)
 		}
 	}
 	// With the key that only negotiators have, the grant is good: once, and not for whoever has overheard it, nor after a newer negotiator has spoken.
-	if got := claim(s, grant, wire.Capability(keys["exec1"], grant)); got.GetClaim() == 0 {
+	if got := claim(s, grant, wire.Capability(keys["exec1"], grant, "rogue-schedd")); got.GetClaim() == 0 {
 		a.Fatalf("a grant: got %v", got)
 	}
 	second := a.session("startd", "rogue-two", a.identity("rogue-two", "schedd"))
-	if got := claim(second, grant, wire.Capability(keys["exec1"], grant)); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
+	if got := claim(second, grant, wire.Capability(keys["exec1"], grant, "rogue-two")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
 		a.Errorf("the same by another schedd: got %v", got)
 	}
 	old := &wire.Grant{Id: grant.Id + 1, Epoch: grant.Epoch - 1, Owner: "ann", Node: "exec1", Resources: grant.Resources}
-	if got := claim(s, old, wire.Capability(keys["exec1"], old)); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
+	if got := claim(s, old, wire.Capability(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
 		a.Errorf("of an epoch that is over: got %v", got)
 	}
 	a.logged("exec1", `msg="claim refused"`)

@@ -3854,7 +3854,7 @@ type AdUpdate struct {
 	Started       int64                  `protobuf:"varint,4,opt,name=started,proto3" json:"started,omitempty"`   // unix nanoseconds of the daemon's start
 	LeaseMs       uint32                 `protobuf:"varint,5,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	Ad            string                 `protobuf:"bytes,6,opt,name=ad,proto3" json:"ad,omitempty"`                                                                                     // empty: as before, only renew the lease
-	Private       map[string]string      `protobuf:"bytes,7,rep,name=private,proto3" json:"private,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // for negotiators only: "GrantKey", "Clock"
+	Private       map[string]string      `protobuf:"bytes,7,rep,name=private,proto3" json:"private,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // for negotiators only: "GrantKey", "GrantNames", "Clock"
 	Invalidate    bool                   `protobuf:"varint,8,opt,name=invalidate,proto3" json:"invalidate,omitempty"`                                                                    // the daemon is going away
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -87,7 +87,7 @@ type plan struct {
 func (c *Core) admit(r *ClaimRequest) (p plan, err error) {
 	switch {
 	case !r.Capable:
-		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started", roost.PermissionDenied)
+		return p, fmt.Errorf("%w: the grant was not made for this machine since its startd started, or not for this schedd", roost.PermissionDenied)
 	case r.Grant.Epoch < c.epoch:
 		return p, fmt.Errorf("%w: the grant is of epoch %d, and the negotiator of epoch %d rules", roost.Stale, r.Grant.Epoch, c.epoch)
 	case r.Grant.Epoch > c.epoch:

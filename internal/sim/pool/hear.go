@@ -137,7 +137,7 @@ func (m *machineNode) claim(session uint64, schedd string, r *wire.ClaimRequest)
 	wish := slot.ClaimRequest{
 		Session: session, Schedd: schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(), UID: r.GetUid(), GID: r.GetGid(),
 		Resources: r.GetResources().Vector(), MayWait: r.GetMayWait(), By: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
-		Capable: wire.CheckCapability(m.key, grant), Env: &classad.Env{Now: m.now(), Steps: matchSteps}, About: slot.About{Group: r.GetGroup(), Band: roost.Batch},
+		Capable: wire.CheckCapability(m.key, grant, schedd), Env: &classad.Env{Now: m.now(), Steps: matchSteps}, About: slot.About{Group: r.GetGroup(), Band: roost.Batch},
 		Evicted: slot.Evicted{Why: r.GetWhy(), Job: r.GetJob()},
 	}
 	for _, id := range r.GetVictims() {

@@ -212,7 +212,7 @@ func (m *machineNode) publish(major bool) {
 	if !m.p.cfg.Spelt {
 		m.ad.Read = ad
 	}
-	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "Clock": strconv.FormatInt(int64(m.boot()), 10)}
+	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(m.boot()), 10)}
 	m.version, m.restated, m.running = m.core.Version(), m.p.k.Now(), running
 	for _, id := range slices.Sorted(maps.Keys(m.hands)) {
 		if m.shown[id] == 0 {
