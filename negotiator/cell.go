@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/roost-batch/roost"
@@ -18,6 +19,8 @@ import (
 // Bounds, and how long things are remembered.
 const (
 	maxRequests   = 100_000                // of one schedd
+	maxAdBytes    = 256 << 20              // of the requests of one schedd
+	maxSchedds    = 16                     // of one node
 	maxUnanswered = 4096                   // grants on their way to one schedd
 	grantLife     = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
 	heldFor       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs
@@ -89,10 +92,13 @@ func (c *cell) machinesChanged(now time.Time, all []machineNews, synced bool) {
 }
 
 // joined takes in a schedd's new conversation, which replaces the one before.
-func (c *cell) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) {
+func (c *cell) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) error {
 	name := hello.GetName()
 	s := c.schedds[name]
 	if s == nil {
+		if node := nodeOf(name); c.scheddsOf(node) >= maxSchedds {
+			return fmt.Errorf("schedd %s: %w: the node %s has %d schedds, and that is the most", name, roost.Exhausted, node, maxSchedds)
+		}
 		s = &schedd{name: name}
 		c.schedds[name] = s
 	}
@@ -110,6 +116,20 @@ func (c *cell) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) {
 	if c.keeps {
 		mail.put(c.keepsFree())
 	}
+	return nil
+}
+
+// nodeOf is the node of a schedd, by whose certificate it speaks: see [service.greet].
+func nodeOf(schedd string) string { return schedd[strings.LastIndexByte(schedd, '@')+1:] }
+
+// scheddsOf counts the schedds of a node, those that are away included.
+func (c *cell) scheddsOf(node string) (n int) {
+	for name := range c.schedds {
+		if nodeOf(name) == node {
+			n++
+		}
+	}
+	return n
 }
 
 // left ends a schedd's conversation, unless a newer one has replaced it.
@@ -125,7 +145,7 @@ func (c *cell) drop(now time.Time, s *schedd) {
 		s.mail.end(errReplaced)
 	}
 	s.remember()
-	s.mail, s.away, s.requests = nil, now, map[uint64]*request{}
+	s.mail, s.away, s.requests, s.adBytes = nil, now, map[uint64]*request{}, 0
 	c.changed = true
 }
 

@@ -217,8 +217,7 @@ func (l *loop) joined(now time.Time, hello *wire.ScheddHello, mail *mailbox) err
 	if l.cell == nil {
 		return l.elsewhere()
 	}
-	l.cell.joined(now, hello, mail)
-	return nil
+	return l.cell.joined(now, hello, mail)
 }
 
 // heard takes in one message of a conversation, unless the cell that it was with is gone.

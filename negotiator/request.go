@@ -19,6 +19,7 @@ type schedd struct {
 	mail       *mailbox // nil: it is away
 	away       time.Time
 	requests   map[uint64]*request
+	adBytes    int // of these
 	held       map[share.Submitter]roost.Resources
 	unanswered int // grants
 	demand     map[payer]demand
@@ -69,11 +70,14 @@ const stubborn = 3
 
 // update takes in what the schedd says of a request. It returns an error that the schedd's stream ends with.
 func (s *schedd) update(m *wire.RequestUpdate) error {
+	r := s.requests[m.GetId()]
 	if m.GetWanted() == 0 && m.GetClaims() == 0 {
+		if r != nil {
+			s.adBytes -= len(r.Text)
+		}
 		delete(s.requests, m.GetId())
 		return nil
 	}
-	r := s.requests[m.GetId()]
 	if r == nil {
 		if len(s.requests) >= maxRequests {
 			return fmt.Errorf("schedd %s: %w: %d requests at once", s.name, roost.Exhausted, maxRequests)
@@ -84,6 +88,11 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	}
 	if len(m.GetAd()) > roost.MaxAdBytes {
 		return fmt.Errorf("schedd %s: %w: the ad of a request has %d bytes, and %d is the most", s.name, roost.Exhausted, len(m.GetAd()), roost.MaxAdBytes)
+	}
+	if m.GetAd() != "" {
+		if s.adBytes += len(m.GetAd()) - len(r.Text); s.adBytes > maxAdBytes {
+			return fmt.Errorf("schedd %s: %w: the ads of its requests have %d bytes, and %d is the most", s.name, roost.Exhausted, s.adBytes, maxAdBytes)
+		}
 	}
 	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
@@ -56,7 +58,7 @@ func (s *service) Negotiate(stream conversation) error {
 	defer s.log.Info("schedd left", "schedd", name)
 	defer s.loop.post(context.WithoutCancel(ctx), func(now time.Time) { s.loop.left(now, name, mail) })
 	heard := make(chan error, 1)
-	go func() { heard <- s.listen(ctx, stream, name, mail) }()
+	go func() { heard <- s.listen(ctx, stream.Recv, name, mail) }()
 	for {
 		select {
 		case <-mail.ready:
@@ -123,17 +125,30 @@ func (s *service) greet(stream conversation) (*wire.ScheddHello, error) {
 	return m.GetHello(), nil
 }
 
-// listen takes in what the schedd says. It ends with the stream: ctx is that of the handler.
-func (s *service) listen(ctx context.Context, stream conversation, name string, mail *mailbox) error {
+// Bounds on what of one conversation waits for the loop: bytes, or one message that is longer. A message counts as some more than it has, so that
+// conversations with many short ones do not fill the loop's inbox either.
+const (
+	conversationBytes = 8 << 20
+	messageBytes      = 16 << 10
+)
+
+// listen takes in what the schedd says, no faster than the loop does. It ends with the stream: ctx is that of the handler.
+func (s *service) listen(ctx context.Context, recv func() (*wire.FromSchedd, error), name string, mail *mailbox) error {
+	room := semaphore.NewWeighted(conversationBytes)
 	for {
-		m, err := stream.Recv()
+		m, err := recv()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
+		size := min(int64(proto.Size(m))+messageBytes, conversationBytes)
+		if err := room.Acquire(ctx, size); err != nil {
+			return err
+		}
 		s.loop.post(ctx, func(now time.Time) {
+			defer room.Release(size)
 			if err := s.loop.heard(now, name, mail, m); err != nil {
 				s.log.Warn("schedd ended", "schedd", name, "err", err)
 				mail.end(err)

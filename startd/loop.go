@@ -23,6 +23,7 @@ type (
 		session *session
 		message *wire.ToStartd
 		who     verdict // of a claim request: as whom its tasks run
+		size    int64   // that it holds of the session's room
 	}
 	made   struct{ claim slot.ClaimID }
 	unmade struct {
@@ -188,6 +189,7 @@ func (l *loop) take(news any) {
 		delete(l.sessions, n.session.id)
 		l.core.Disconnected(boottime(), n.session.id, n.session.schedd)
 	case heard:
+		n.session.room.Release(n.size)
 		if l.sessions[n.session.id] == n.session {
 			l.hear(n.session, n.message, n.who)
 		}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/attack"
@@ -21,10 +23,18 @@ type session struct {
 	out    *mailbox[*wire.FromStartd]
 	once   sync.Once
 	ended  chan struct{}
+	room   *semaphore.Weighted // for the bytes that the loop has not taken in yet
 }
 
+// Bounds on what of one session waits for the loop: bytes, or one message that is longer. A message counts as some more than it has, so that sessions
+// with many short ones do not fill the loop's inbox either.
+const (
+	sessionBytes = 32 << 20
+	messageBytes = 128 << 10
+)
+
 func newSession(schedd string) *session {
-	return &session{schedd: schedd, out: newMailbox[*wire.FromStartd](), ended: make(chan struct{})}
+	return &session{schedd: schedd, out: newMailbox[*wire.FromStartd](), ended: make(chan struct{}), room: semaphore.NewWeighted(sessionBytes)}
 }
 
 // hang ends the conversation.
@@ -58,7 +68,7 @@ func (m *machine) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire.Fr
 		return fmt.Errorf("session: %w: the startd is going away", roost.Unavailable)
 	}
 	defer m.post(closed{s})
-	go m.read(stream, s)
+	go m.read(stream.Context(), stream.Recv, s)
 	return s.write(stream, func(message *wire.FromStartd, err error) { m.post(sendFailure{s, message, err}) })
 }
 
@@ -72,15 +82,19 @@ func speaksFor(ctx context.Context, schedd string) error {
 }
 
 // read passes on what the schedd says, no faster than the loop takes it in.
-func (m *machine) read(stream grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd], s *session) {
+func (m *machine) read(ctx context.Context, recv func() (*wire.ToStartd, error), s *session) {
 	defer s.hang()
 	for {
-		message, err := stream.Recv()
+		message, err := recv()
 		if err != nil {
 			return
 		}
+		size := min(int64(proto.Size(message))+messageBytes, sessionBytes)
+		if err := s.room.Acquire(ctx, size); err != nil {
+			return
+		}
 		select {
-		case m.inbox <- heard{s, message, m.claimantRights(s.schedd, message)}:
+		case m.inbox <- heard{s, message, m.claimantRights(s.schedd, message), size}:
 		case <-s.ended:
 			return
 		case <-m.stopped:

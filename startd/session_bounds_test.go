@@ -1,0 +1,31 @@
+package startd
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestWordsOfASessionAreBounded: what a submit node says beyond what the loop takes in waits with the submit node, be it long or short, and there is room for the
+// words of others.
+func TestWordsOfASessionAreBounded(t *testing.T) {
+	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
+		synctest.Test(t, func(t *testing.T) {
+			m := &machine{inbox: make(chan any, inboxSize), stopped: make(chan struct{})}
+			message := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, bytes)}}}
+			l := &loop{m: m, sessions: map[uint64]*session{}}
+			ctx, cancel := context.WithCancel(t.Context())
+			go m.read(ctx, func() (*wire.ToStartd, error) { return message, ctx.Err() }, newSession("host1"))
+			for range 100 {
+				synctest.Wait()
+				if n := len(m.inbox); n == 0 || n*bytes > sessionBytes || n > inboxSize/4 {
+					t.Fatalf("%s: %d messages wait", name, n)
+				}
+				l.take(<-m.inbox)
+			}
+			cancel()
+		})
+	}
+}
