@@ -120,6 +120,7 @@ type entered[T any] struct {
 	Object T         `json:"object"`
 	By     string    `json:"set_by"`
 	At     time.Time `json:"set_at"`
+	Made   time.Time `json:"made_at"` // zero from a negotiator that does not say it
 }
 
 // show prints the objects of one kind, as JSON under that name, or as a table.

@@ -151,6 +151,7 @@ func (c *call) fullReservation(r *entered[ledger.Reservation], server string) {
 			add("Resource_List.ngpus", strconv.FormatInt(*a.GPUs, 10))
 		}
 	}
+	add("Resource_List.select", reservedSelect(o))
 	add("Resource_List.walltime", clock(o.Until.Sub(o.From)))
 	if len(o.Nodes) > 0 {
 		add("resv_nodes", "("+strings.Join(o.Nodes, ")+(")+")")
@@ -158,6 +159,31 @@ func (c *call) fullReservation(r *entered[ledger.Reservation], server string) {
 	add("Authorized_Users", strings.Join(o.Users, ","))
 	add("Authorized_Groups", strings.Join(o.Groups, ","))
 	add("server", server)
+	if !r.Made.IsZero() {
+		add("ctime", instant(r.Made))
+	}
 	add("mtime", instant(r.At))
 	fmt.Fprintln(c.stdout)
+}
+
+// reservedSelect is what a reservation keeps as a select statement: a chunk for each machine that is kept
+// whole, or one chunk of the whole amount, which is kept wherever it is.
+func reservedSelect(o *ledger.Reservation) string {
+	if len(o.Nodes) > 0 {
+		return "1:host=" + strings.Join(o.Nodes, "+1:host=")
+	}
+	if o.Amount == nil {
+		return ""
+	}
+	chunk := "1"
+	if n := o.Amount.CPUs; n != nil {
+		chunk += ":ncpus=" + roost.MilliCPU(*n).String()
+	}
+	if n := o.Amount.Memory; n != nil {
+		chunk += ":mem=" + strconv.FormatInt(int64(*n/roost.KiB), 10) + "kb"
+	}
+	if n := o.Amount.GPUs; n != nil {
+		chunk += ":ngpus=" + strconv.FormatInt(*n, 10)
+	}
+	return chunk
 }

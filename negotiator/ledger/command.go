@@ -140,7 +140,11 @@ func (l *Ledger) resolveSet(c *Command) (name string, o *object, err error) {
 	if err := l.whole(t, c.Unsure); err != nil {
 		return "", nil, refusal(roost.Invalid, subject, err)
 	}
-	return name, &object{text, t, c.Who, l.now}, nil
+	made := l.now
+	if old != nil {
+		made = old.made
+	}
+	return name, &object{text, t, c.Who, l.now, made}, nil
 }
 
 // whole refuses a thing that makes no sense, by itself or with what else there is.

@@ -116,7 +116,7 @@ func TestHash(t *testing.T) {
 		e := randomEntry(rng, l)
 		l.Apply(&e)
 	}
-	const want = "5e7d70d561e8f6f54af8ab9553765cd05d6333fc8665c1bedf6aa6b911637056"
+	const want = "804939d174f9cf420d99d403f908c62db94e61b7dd0b898145ea5c0c7ae774d5"
 	if got := fmt.Sprintf("%x", l.Hash()); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -316,5 +316,28 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s says nothing", r.Name)
 		}
 		l.Text(r.Name)
+	}
+}
+
+// TestMadeOutlivesChanges holds that an object knows when it was first set, also after changes and a restart.
+func TestMadeOutlivesChanges(t *testing.T) {
+	l := New()
+	set := func(at int64, text string) {
+		r := l.Apply(&Entry{At: at, Epoch: 1, Commands: []Command{{Trusted: true, Verb: Set, Kind: KindLimit, Object: json.RawMessage(text)}}})
+		if r.Err != nil || r.Commands[0] != nil {
+			t.Fatalf("%s: %v, %v", text, r.Err, r.Commands)
+		}
+	}
+	l.Apply(&Entry{At: 1e9, Lead: "a"})
+	set(2e9, `{"name":"matlab","count":3}`)
+	set(5e9, `{"name":"matlab","count":4}`)
+	again, err := Load(l.Save())
+	if err != nil || again.Hash() != l.Hash() {
+		t.Fatalf("saved and loaded: %v", err)
+	}
+	for _, l := range []*Ledger{l, again} {
+		if o := l.Objects(KindLimit)[0]; o.Made.Unix() != 2 || o.At.Unix() != 5 {
+			t.Errorf("made at %v, set at %v; want 2 and 5 seconds", o.Made.Unix(), o.At.Unix())
+		}
 	}
 }

@@ -87,6 +87,7 @@ type object struct {
 	thing thing  // nil: of a kind, or in a form, that this version does not know
 	by    string // who set it last; empty for Roost itself
 	at    int64  // when
+	made  int64  // when it was first set; of an object from before this was noted, when it was last set then
 }
 
 // Object is an object for programs and people.
@@ -96,6 +97,7 @@ type Object struct {
 	Text json.RawMessage `json:"object"`
 	By   string          `json:"set_by,omitempty"`
 	At   time.Time       `json:"set_at"`
+	Made time.Time       `json:"made_at"`
 }
 
 // Objects lists the objects of one kind by name, as they are kept.
@@ -103,7 +105,7 @@ func (l *Ledger) Objects(kind Kind) []Object {
 	var all []Object
 	for _, name := range slices.Sorted(maps.Keys(l.objects[kind])) {
 		o := l.objects[kind][name]
-		all = append(all, Object{kind, name, o.text, o.by, time.Unix(0, o.at).UTC()})
+		all = append(all, Object{kind, name, o.text, o.by, time.Unix(0, o.at).UTC(), time.Unix(0, o.made).UTC()})
 	}
 	return all
 }

@@ -61,7 +61,11 @@ func (l *Ledger) Save() []byte {
 		for _, name := range slices.Sorted(maps.Keys(l.objects[kind])) {
 			o := l.objects[kind][name]
 			scratch = text(text(text(scratch[:0], 1, string(kind)), 2, name), 3, string(o.text))
-			b = piece(b, sObject, number(text(scratch, 4, o.by), 5, uint64(o.at)))
+			scratch = number(text(scratch, 4, o.by), 5, uint64(o.at))
+			if o.made != o.at {
+				scratch = number(scratch, 6, uint64(o.made))
+			}
+			b = piece(b, sObject, scratch)
 		}
 	}
 	return b
@@ -167,11 +171,16 @@ func (l *Ledger) loadObject(buf []byte) error {
 			o.by = string(b)
 		case 5:
 			o.at = int64(v)
+		case 6:
+			o.made = int64(v)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
+	}
+	if o.made == 0 {
+		o.made = o.at
 	}
 	if read := kinds()[kind]; read != nil {
 		if t, err := read(o.text); err == nil {
