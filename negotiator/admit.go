@@ -13,7 +13,7 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// Quota is looked at when a job is submitted (Borg §2.5). The jobs are at the schedds, so each says what its payers' jobs may hold at once, and asks
+// Quota is looked at when a job is submitted (Borg §2.5); see picture/quotas.go for when tasks start. The jobs are at the schedds, so each says what its payers' jobs may hold at once, and asks
 // before it takes more: the leader is the one place where all of it is added up. What it admits counts until the schedd's own word has it, so that
 // two that ask at the same moment do not both get the last of a quota.
 //

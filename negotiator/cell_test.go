@@ -21,7 +21,7 @@ var testKey = []byte("the key of every machine in here")
 
 // TestStories runs the scripts in testdata: what the cell hears, and what it then puts into the schedds' mailboxes. Commands:
 //
-//	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N]    an ad, perhaps with a claim of a core that has licences
+//	machine NAME sequence=N [start=N] cpus=N [free=N] [clock=DURATION] [licences=NAME:N] [prod=OWNER:CPUS]    an ad, perhaps with a claim of a core that has licences, or of production
 //	gone NAME
 //	synced
 //	join SCHEDD [tells] [lists] [GRANT[=SEQUENCE]...]    with the grants that it has in hand, and those that are claims

@@ -133,7 +133,7 @@ func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
 		message.Capability = wire.Capability(m.key, message, "")
 	}
 	p := &pending{
-		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, machine: m.Name,
+		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, band: r.Band, machine: m.Name,
 		promise: match.Promise{Request: r.Key, Resources: g.Resources(), Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
 		message: message, started: m.Started, licences: r.Class.Limits,
 	}

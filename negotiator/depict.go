@@ -23,7 +23,7 @@ func (c *cell) picture(now time.Time) *picture.Picture {
 	c.starts.prune(now)
 	p := &picture.Picture{
 		Now: now, Policy: &c.policy, Machines: c.sorted, Pending: c.promises(), Drains: c.drains, Known: func(name string) bool { return c.schedds[name].known() },
-		Licences: c.licences, Promised: c.promisedLicences(), Used: c.used, Granted: c.granted(), Charged: maps.Keys(c.charged), Evicted: c.evicted, Starts: c.starts.list,
+		Licences: c.licences, Promised: c.promisedLicences(), Prod: c.prodHeld, Used: c.used, Granted: c.granted(), Charged: maps.Keys(c.charged), Evicted: c.evicted, Starts: c.starts.list,
 	}
 	if c.policy.Counts {
 		c.count(p)

@@ -28,6 +28,7 @@ type inventory struct {
 	sorted   []*match.Machine // the same by name
 	total    roost.Resources  // of all machines
 	claims   holdings         // what each schedd's tasks hold, as the machines say
+	prod     prodHoldings     // what claims of the bands that displace others hold
 	licences licences         // what they take of licences, likewise
 	common   *classad.Pool    // what their ads share
 	synced   bool             // the collectors have told what machines there are
@@ -43,7 +44,7 @@ type machine struct {
 }
 
 func newInventory() *inventory {
-	return &inventory{machines: map[string]*machine{}, claims: holdings{}, licences: licences{}, common: classad.NewPool()}
+	return &inventory{machines: map[string]*machine{}, claims: holdings{}, prod: prodHoldings{}, licences: licences{}, common: classad.NewPool()}
 }
 
 // machineNews is a change of a machine's ad, parsed.
@@ -88,6 +89,7 @@ func (v *inventory) apply(all []machineNews, synced bool) {
 			v.total = v.total.Sub(old.Total)
 			v.claims.add(old, -1)
 			v.licences.add(old, -1)
+			v.prod.add(old, -1)
 			delete(v.machines, news.name)
 		}
 		if m != nil {
@@ -95,6 +97,7 @@ func (v *inventory) apply(all []machineNews, synced bool) {
 			v.total = v.total.Add(m.Total)
 			v.claims.add(m, 1)
 			v.licences.add(m, 1)
+			v.prod.add(m, 1)
 			v.machines[news.name] = m
 		}
 		if at, found := v.find(news.name); found && m != nil {

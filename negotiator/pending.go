@@ -29,6 +29,7 @@ type pending struct {
 	request   match.Key
 	mail      *mailbox // of the conversation in which request means something
 	submitter share.Submitter
+	band      roost.Band
 	machine   string
 	promise   match.Promise
 	licences  []roost.Licences

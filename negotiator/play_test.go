@@ -136,6 +136,10 @@ func (p *player) machine(s line) string {
 	if text := s.pairs["licences"]; text != "" {
 		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrLimits, text)
 	}
+	if text := s.pairs["prod"]; text != "" {
+		owner, cpus, _ := strings.Cut(text, ":")
+		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = %q; Band = "production"; Cpus = %s]}]`, owner, cpus)
+	}
 	if job := s.pairs["runs"]; job != "" {
 		change.Ad = strings.TrimSuffix(change.Ad, "]") + fmt.Sprintf(`; Claims = {[Id = 1; Owner = "ann"; Band = "batch"; Cpus = 1; %s = "%s"]}]`, roost.AttrJob, job)
 	}

@@ -13,7 +13,7 @@ func quotaCommand() *command {
 	return &command{
 		name: "quota", group: groupAdmin, brief: "show and set how much users and groups may ask for", args: "[set [USER] | rm [USER]]", most: -1,
 		about: "Shows the quotas, or sets or removes one. A quota is how much the jobs of a user, of each user who has none of his own (each), or of a group may ask for at once in a band; " +
-			"it is looked at when a job is submitted. One with --from or --until stands in place of the other while it lasts. A dimension that is not given stays as it is, and \"none\" is no bound.",
+			"it is looked at when a job is submitted, and in production and monitoring again when tasks start, by what runs then: a submit node that does not ask gets no more. One with --from or --until stands in place of the other while it lasts. A dimension that is not given stays as it is, and \"none\" is no bound.",
 		examples: []example{
 			{"roost quota", "all quotas"},
 			{"roost quota set ann --band production --cpus 64 --memory 256GiB", "what ann's production jobs may have at once"},

@@ -11,7 +11,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Quota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is looked at when a job is submitted, and never afterwards. One of a
+// Quota is how much of a band somebody's jobs may ask for at once (Borg §2.5): it is looked at when a job is submitted, and in
+// the bands that displace others again when tasks start, by what runs then; to lower one evicts nobody. One of a
 // period stands in place of the one without while the period lasts. The free band needs none.
 type Quota struct {
 	User  string  `json:"user,omitempty"`  // EachUser: of everybody who has none of his own

@@ -14,6 +14,7 @@ type Limit struct {
 	Used  int    // more than Total where it was lowered lately
 	Label string // how people call it; "limit NAME" where that is empty
 	Bytes bool   // it is an amount of bytes
+	Cores bool   // it is an amount of thousandths of cores
 }
 
 // Take is so much of a limit, by its name in [Snapshot.Limits], that each unit of a request takes: 1 or more.
@@ -152,8 +153,11 @@ func (t tap) reached() string {
 }
 
 func (t tap) amount(n int) string {
-	if t.Bytes {
+	switch {
+	case t.Bytes:
 		return roost.Bytes(n).String()
+	case t.Cores:
+		return roost.MilliCPU(n).String()
 	}
 	return fmt.Sprint(n)
 }

@@ -29,6 +29,8 @@ type Picture struct {
 	Licences  map[string]int           // that claims take
 	Promised  map[string]int           // that grants take which do not show in machines' ads yet
 
+	Prod func() map[Payer]Held // what claims in the bands that displace others hold, as machines say, and grants on their way; nil: quotas bound no plan
+
 	Used    func(share.Submitter) roost.Resources // by its claims
 	Granted map[share.Submitter]roost.Resources   // on its way
 	Charged iter.Seq[share.Submitter]             // who uses something
@@ -54,6 +56,7 @@ func (p *Picture) Snapshot(l *ledger.Ledger) *match.Snapshot {
 	}
 	p.stand(l, s)
 	excesses := p.limit(s)
+	p.quota(l, s)
 	if s.Preemption = p.preemption(l); s.Preemption.Fair != nil { // it may displace those who want nothing and use something
 		for who := range p.Charged {
 			if _, known := s.Standing[who]; !known {
