@@ -15,7 +15,7 @@ const maxAhead = 64
 // Behind reports whether nothing is to be asked for a request yet, since so many gangs of its array go before it.
 func (q *Queue) Behind(id RequestID) bool {
 	r := q.requests[id]
-	if r == nil || r.led == 0 {
+	if r == nil || r.led == 0 || r.Now {
 		return false
 	}
 	j := q.jobs[r.led]

@@ -3,6 +3,7 @@ package queue
 import (
 	"container/heap"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/roost-batch/roost"
@@ -79,6 +80,7 @@ func (q *Queue) uncount(j *job) {
 // resize gives a fresh job another number of tasks.
 func (q *Queue) resize(j *job, n int) {
 	s := j.state[0]
+	maps.DeleteFunc(j.urgent, func(i int, _ *runOrder) bool { return i >= n })
 	q.countOpen(j, n-len(j.state))
 	q.changes++
 	j.counts[s] = n
@@ -239,6 +241,7 @@ func (q *Queue) pin(j *job, i int, before *past) {
 	if m := r.newest(); p.restores && m != nil {
 		p.slot = m.Slot
 	}
+	p.now = j.whereNow(i)
 	request := q.join(j.sub, j.id(q.host), &p)
 	n := slices.IndexFunc(j.classes, func(c *class) bool { return c.past == before && c.request == request })
 	if n < 0 {

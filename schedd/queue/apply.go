@@ -70,6 +70,10 @@ func (q *Queue) Apply(e Event) {
 		q.altered(j, e)
 	case Ordered:
 		q.ordered(j, e)
+	case RunRequested:
+		q.runRequested(j, e)
+	case RunDenied:
+		q.runDenied(j, e)
 	case Purged:
 		q.purge(j)
 		return
@@ -383,6 +387,7 @@ func (q *Queue) broken(j *job, i int, r *record, why string) {
 
 // again puts a task back, or where somebody wanted it meanwhile.
 func (q *Queue) again(j *job, i int, r *record) {
+	delete(j.urgent, i)
 	q.reclass(j, i)
 	if n := j.plan.runs + j.attemptsOf(r); j.plan.runs >= 0 && n > maxRuns && !r.held {
 		r.held, r.hold = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n, maxRuns)

@@ -72,13 +72,16 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 		if !s.Final() {
 			open++
 		}
+		if j.urgent[i] != nil && s != roost.Idle && !s.Active() || j.class(i).past == nil && j.class(i).plan.now != j.whereNow(i) {
+			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s, j.whereNow(i), j.class(i).plan.now))
+		}
 	}
 	q.checkShown(j)
 	if counts != j.counts || active != j.active || failed != j.failed {
 		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
 	}
 	for _, c := range j.classes {
-		if (c.place >= 0) != (c.count > 0 && !j.full()) {
+		if (c.place >= 0) != (c.count > 0 && !c.full()) {
 			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.place))
 		}
 	}
@@ -89,7 +92,7 @@ func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
 				count += c.count
 			}
 		}
-		if count != s.count || s.told != min(count, j.room()) {
+		if count != s.count || s.told != s.most(j) {
 			panic(fmt.Sprintf("queue: a share of job %d has %d tasks ready and room for %d, and says %d, %d", j.seq, count, j.room(), s.count, s.told))
 		}
 		ready[s.request.ID] += s.told

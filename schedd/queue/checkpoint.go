@@ -221,24 +221,24 @@ func (q *Queue) reclass(j *job, i int) {
 		q.assignClass(j, i, j.proper(i)) // it runs no more, and is what its job is now
 		c = j.class(i)
 	}
-	if c.plan.restores != restores || c.plan.slot != slot {
-		q.assignClass(j, i, q.twin(j, c, restores, slot))
+	if now := j.whereNow(i); c.plan.restores != restores || c.plan.slot != slot || c.plan.now != now {
+		q.assignClass(j, i, q.twin(j, c, restores, slot, now))
 	}
 }
 
-// twin finds or makes the class that is as another, but for what it wants to restore.
-func (q *Queue) twin(j *job, c *class, restores, slot bool) uint16 {
+// twin finds or makes the class that is as another, but for what it wants to restore, and whether and where it is to run now.
+func (q *Queue) twin(j *job, c *class, restores, slot bool, now string) uint16 {
 	first := c
 	if c.twin != nil {
 		first = c.twin
 	}
 	for n, other := range j.classes {
-		if (other == first || other.twin == first) && other.plan.restores == restores && other.plan.slot == slot {
+		if (other == first || other.twin == first) && other.plan.restores == restores && other.plan.slot == slot && other.plan.now == now {
 			return uint16(n)
 		}
 	}
 	p := *c.plan
-	p.restores, p.slot = restores, slot
+	p.restores, p.slot, p.now = restores, slot, now
 	q.addClass(j, &p)
 	j.classes[len(j.classes)-1].twin = first
 	return uint16(len(j.classes) - 1)

@@ -88,6 +88,8 @@ func DecodeEvent(b []byte) (Event, error) {
 			e.Since = int64(f.value)
 		case fSnapshot:
 			e.Snapshot = append([]byte(nil), f.bytes...)
+		case fHosts:
+			e.Hosts = append(e.Hosts, string(f.bytes))
 		case fImage:
 			e.Image = &Image{}
 			return e.Image.decode(f.bytes)

@@ -38,6 +38,8 @@ const (
 	Altered          // it asks for something else
 	Ordered          // its place among others is another
 	Returned         // a job of the history is in the queue again; what is done with it comes next
+	RunRequested     // tasks that wait ask for a machine before all others
+	RunDenied        // and do not any more: none can take them now
 )
 
 var whatNames = [...]string{
@@ -47,6 +49,7 @@ var whatNames = [...]string{
 	Admitted:  "admitted",
 	OwnerBack: "suspended", OwnerAway: "resumed", Signalled: "signalled", Requeued: "requeued",
 	Altered: "altered", Ordered: "reordered", Returned: "returned",
+	RunRequested: "run-now", RunDenied: "run-denied",
 }
 
 func (w What) String() string {
@@ -61,7 +64,7 @@ type Event struct {
 	What       What
 	Time       int64 // unix nanoseconds
 	Job        uint64
-	Ranges     []Range       // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued: which tasks; none means all
+	Ranges     []Range       // Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Signalled, Requeued, RunRequested, RunDenied: which tasks; none means all
 	Index      int           // Assigned, Started, Ended, Lost, OwnerBack, OwnerAway, and of checkpoints
 	Attempt    roost.Attempt // Held: where the job's record was damaged, the highest number that an attempt of it may have had; 0 otherwise
 	Node       string        // Assigned, OwnerBack, OwnerAway
@@ -77,6 +80,7 @@ type Event struct {
 	Rank       uint64      // Ordered: its place
 	Since      int64       // Ordered: its age, unix nanoseconds
 	Snapshot   []byte      // Returned: the job, as Queue.Snapshot has it
+	Hosts      []string    // RunRequested: the only machines for it; none: any
 }
 
 // Exit is how an attempt ended.
@@ -174,6 +178,7 @@ const (
 	fRank
 	fSince
 	fSnapshot
+	fHosts
 )
 
 // AppendEvent adds the event's form on disk to buf.
@@ -203,7 +208,7 @@ func AppendEvent(buf []byte, e *Event) []byte {
 	}
 	buf = text(buf, fPlace, e.Place)
 	buf = number(number(buf, fRank, e.Rank), fSince, uint64(e.Since))
-	return text(buf, fSnapshot, string(e.Snapshot))
+	return appendHosts(text(buf, fSnapshot, string(e.Snapshot)), e.Hosts)
 }
 
 func (e *Exit) append(b []byte) []byte {

@@ -155,12 +155,27 @@ func (j *job) next(r *Request) (tasks []int) {
 	if j.plan.led {
 		n = r.subjob
 	}
+	for !j.plan.led && len(j.urgent) > 0 && j.idleIn(n, r) == 0 { // some gangs are asked for by another request than the rest
+		if n = j.gangs.whole.after(n); n < 0 {
+			return nil
+		}
+	}
 	for i := n * j.gangs.size; i < (n+1)*j.gangs.size; i++ {
 		if j.state[i] == roost.Idle {
 			tasks = append(tasks, i)
 		}
 	}
 	return tasks
+}
+
+// idleIn counts the idle tasks of a gang that a request asks for.
+func (j *job) idleIn(n int, r *Request) (idle int) {
+	for i := n * j.gangs.size; i < (n+1)*j.gangs.size; i++ {
+		if j.state[i] == roost.Idle && j.class(i).request == r {
+			idle++
+		}
+	}
+	return idle
 }
 
 // scatter ends the others of a gang of which a task has to be made again.
@@ -266,8 +281,12 @@ func (q *Queue) Lead(id RequestID) (lead RequestID, ok bool) {
 		return id, false
 	}
 	j := r.classes[0].job
+	if !j.plan.led && r.Now { // its gangs are of it alone
+		return id, false
+	}
 	if !j.plan.led {
-		return j.class(0).request.ID, len(j.shares) > 1
+		first := slices.IndexFunc(j.shares, func(s *share) bool { return !s.request.Now })
+		return j.shares[first].request.ID, slices.ContainsFunc(j.shares[first+1:], func(s *share) bool { return !s.request.Now })
 	}
 	head := r.subjob * j.plan.gang
 	for i := head + 1; i <= j.tail(head); i++ {

@@ -44,6 +44,8 @@ type job struct {
 	since     int64          // likewise its age: when it was submitted, unix nanoseconds
 	eligible  eligible
 	distrust  distrust
+	urgent    map[int]*runOrder // by task: those that an operator wants to run now, until their attempt has ended
+	runDenied string            // why the last request of that kind was denied; empty: it was not
 }
 
 // class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
@@ -55,7 +57,7 @@ type class struct {
 	ready   bitmap
 	count   int    // bits set
 	open    int    // tasks that are not final
-	twin    *class // of one that was made later: the first that is the same but for the image that it wants to restore
+	twin    *class // of one that was made later: the first that is the same but for the image that it wants to restore, and for when it is to run
 	place   int    // in the request's heap, -1 when not in it
 	past    *past  // the job as it was when these tasks began, which still run; nil: as it is
 }
@@ -179,6 +181,17 @@ func (j *job) blocked() bool {
 
 // full reports whether as many tasks are active as the job allows.
 func (j *job) full() bool { return j.room() == 0 }
+
+// full reports whether no task of a class may start beside those of its job that are active. An operator's word goes past that.
+func (c *class) full() bool { return c.plan.now == "" && c.job.full() }
+
+// most is how many ready tasks of a job's share may count in its request.
+func (s *share) most(j *job) int {
+	if s.request.Now {
+		return s.count
+	}
+	return min(s.count, j.room())
+}
 
 // room is how many more tasks may be active. Those that are suspended do not count (OpenPBS, max_run_subjobs).
 func (j *job) room() int {

@@ -293,6 +293,10 @@ func (q *Queue) transition(j *job, i int, to roost.TaskState) {
 		j.class(i).open++
 	}
 	q.setReady(j, i, to == roost.Idle)
+	if j.urgent[i] != nil && to != roost.Idle && !to.Active() {
+		delete(j.urgent, i)
+		q.reclass(j, i)
+	}
 	if to.Final() && j.final() {
 		q.done[j.seq] = true
 		q.ripen(j)

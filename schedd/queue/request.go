@@ -31,6 +31,7 @@ type Request struct {
 	Reservation string
 	Priority    int       // the highest among them
 	Oldest      time.Time // submit time of the first of those
+	Now         bool      // an operator wants them to run now, out of turn
 
 	key     string
 	gang    int    // how many tasks start together; 0: each for itself
@@ -81,6 +82,9 @@ func requestKey(s *Submission, job roost.JobID, p *plan) string {
 
 // course tells classes apart by what is known of their future. A job of gangs has a request of its own, each gang that one of it leads has, and so has a stream job, which is refused by itself.
 func (p *plan) course(job roost.JobID) string {
+	if p.now != "" {
+		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.walltime, p.reservation, p.gang, job, p.subjob, p.now)
+	}
 	if p.gang > 1 || p.class == roost.AppStream {
 		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gang, job, p.subjob)
 	}
@@ -99,7 +103,7 @@ func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
 		q.lastRequest++
 		r = &Request{
 			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
-			Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
+			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
 		}
 		if p.led {
 			r.led, r.subjob = job.Seq, p.subjob
@@ -150,6 +154,9 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	if p.requireToo != "" {
 		require = "(" + require + ") && (" + p.requireToo + ")"
 	}
+	if p.now != "" && p.now != anywhere {
+		require = "(" + require + ") && (" + onlyOn(p.now) + ")"
+	}
 	if p.transfer == "never" { // it needs the files where they are
 		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 	}
@@ -176,7 +183,7 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 
 // settle puts a class into its request's heap, or takes it out, as it has become.
 func (q *Queue) settle(c *class) {
-	want := c.count > 0 && !c.job.full()
+	want := c.count > 0 && !c.full()
 	switch {
 	case want && c.place < 0:
 		heap.Push(&c.request.classes, c)
@@ -191,7 +198,7 @@ func (q *Queue) settle(c *class) {
 // settleShare counts the ready tasks of a job's share in its request: as many as could start. A job whose tasks make several requests may run some
 // of any of them, and so counts its whole room in each.
 func (q *Queue) settleShare(j *job, s *share) {
-	if told := min(s.count, j.room()); told != s.told {
+	if told := s.most(j); told != s.told {
 		s.request.Ready += told - s.told
 		s.told = told
 		q.touch(s.request)

@@ -21,6 +21,8 @@ type saved struct {
 	pasts        []savedPast
 	eligible     eligible
 	distrust     distrust
+	orders       []savedOrder
+	denied       string
 	relations
 }
 
@@ -111,6 +113,12 @@ func (s *saved) field(f field) (err error) {
 		s.distrust.above = roost.Attempt(f.value)
 	case sUnsure:
 		s.distrust.unsure = f.value != 0
+	case sUrgent:
+		o := savedOrder{}
+		err = o.decode(f.bytes, s.tasks())
+		s.orders = append(s.orders, o)
+	case sDenied:
+		s.denied = string(f.bytes)
 	default:
 		err = s.relations.field(f)
 	}
@@ -259,7 +267,8 @@ func (q *Queue) restore(s *saved) {
 		}
 	}
 	j.relate(q, &s.relations, s.free)
-	j.book, j.began, j.ended = s.book, s.began, s.ended
+	j.book, j.began, j.ended, j.runDenied = s.book, s.began, s.ended, s.denied
+	j.restoreOrders(s.orders)
 	if s.rank != 0 {
 		q.place(j, s.rank, s.since)
 	}

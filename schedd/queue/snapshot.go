@@ -38,6 +38,8 @@ const (
 	sWaited
 	sAbove
 	sUnsure
+	sUrgent // tasks that are to run now
+	sDenied // why they could not
 )
 
 // Snapshot returns the whole truth about one job in its form on disk; false when it is not in the queue.
@@ -70,7 +72,7 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j.rank != j.seq {
 		b = number(number(b, sRank, j.rank), sSince, uint64(j.since))
 	}
-	return j.distrust.append(j.eligible.append(j.relations(j.appendPast(b)))), true
+	return j.appendUrgent(j.distrust.append(j.eligible.append(j.relations(j.appendPast(b))))), true
 }
 
 // appendPast adds what tasks that run began with, where the job has been altered since.

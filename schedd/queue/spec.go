@@ -53,6 +53,7 @@ type plan struct {
 	saving      *saving // nil: no checkpoints
 	restores    bool    // wants a machine that can restore an image
 	slot        bool    // of a slot user's processes
+	now         string  // to start now, out of turn: anywhere, or the machines; empty: in turn
 	bounds      Bounds
 	mail        *mail // nil: nobody is told of anything
 	runs        int   // attempts that are counted before the first; below 0: none are counted

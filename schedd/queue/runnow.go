@@ -1,0 +1,260 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/roost-batch/roost"
+)
+
+// An operator may have tasks start now, out of turn (OpenPBS, qrun). Such tasks make a request of their own, which the negotiator
+// places before all others. That happens once: a task is like any other again when
+//
+//	its attempt has ended        until then it keeps the request that its claim is of
+//	the negotiator denies it     no machine can take it now
+//	it is held or removed
+const runNowReason = "an operator asked for it to run now"
+
+// anywhere is the request to run now on whichever machine; else the names of the machines are joined with "+".
+const anywhere = "*"
+
+// maxRunHosts bounds how many machines one request to run now names.
+const maxRunHosts = 1000
+
+// runOrder is what an operator asked for: it is shared by the tasks of one request.
+type runOrder struct {
+	by    string
+	at    int64  // unix nanoseconds
+	where string // anywhere, or machines
+}
+
+// RunNow decides that the tasks of a target which wait for a machine ask for one before all others, on the named machines if there are any.
+func (q *Queue) RunNow(now time.Time, who Submitter, t Target, hosts []string) ([]Event, error) {
+	if !who.Admin {
+		return nil, fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t, roost.PermissionDenied)
+	}
+	if len(hosts) > maxRunHosts {
+		return nil, fmt.Errorf("%v: %w: %d machines are named, and %d is the most", t, roost.Invalid, len(hosts), maxRunHosts)
+	}
+	if i := slices.IndexFunc(hosts, func(h string) bool { return !hostName(h) }); i >= 0 {
+		return nil, fmt.Errorf("%v: %w: %q is no name of a machine", t, roost.Invalid, hosts[i])
+	}
+	reason := runNowReason
+	if len(hosts) > 0 {
+		reason += " on " + strings.Join(hosts, " or ")
+	}
+	events, err := q.changeEach(now, who, t, Event{What: RunRequested, Reason: reason, Hosts: hosts}, (*job).mayRunNow)
+	if err != nil {
+		return nil, err
+	}
+	j := q.jobs[t.Job.Seq]
+	switch {
+	case j.plan.array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.plan.led):
+		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]", t, ErrPart, j.seq)
+	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.plan.led && len(j.state) > 1:
+		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrPart)
+	}
+	var tasks []Range
+	Target{Job: t.Job, Ranges: events[0].Ranges}.each(len(j.state), func(i int) {
+		if j.mayRunNow(i) {
+			tasks = appendIndex(tasks, i)
+		}
+	})
+	events[0].Ranges = tasks
+	return events, nil
+}
+
+// hostName reports whether a text can be the name of a machine.
+func hostName(h string) bool {
+	return h != "" && len(h) <= 255 && !strings.ContainsFunc(h, func(r rune) bool {
+		return !strings.ContainsRune("-._:", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// mayRunNow reports whether a task waits for nothing but a machine, and all that start with it do.
+func (j *job) mayRunNow(i int) bool {
+	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.loose || j.gangs.whole.has(i/j.gangs.size))
+}
+
+// DenyRun decides that the tasks of a request to run now are like any others again, as no machine can take them; why says what is missing.
+// It returns nothing for any other request.
+func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []Event {
+	r := q.requests[id]
+	if r == nil || !r.Now || len(r.classes) == 0 {
+		return nil
+	}
+	j := r.classes[0].job
+	var tasks []Range
+	for i, s := range j.state {
+		if s == roost.Idle && j.class(i).request == r {
+			tasks = appendIndex(tasks, i)
+		}
+	}
+	if len(tasks) == 0 {
+		return nil
+	}
+	return []Event{{What: RunDenied, Time: now.UnixNano(), Job: j.seq, Ranges: j.whole(Target{Ranges: tasks}).Ranges, Reason: why}}
+}
+
+// runRequested folds in that tasks are to run now.
+func (q *Queue) runRequested(j *job, e Event) {
+	order := &runOrder{by: e.By, at: e.Time, where: anywhere}
+	if len(e.Hosts) > 0 {
+		order.where = strings.Join(e.Hosts, "+")
+	}
+	j.runDenied = ""
+	q.each(j, e, func(j *job, i int) {
+		if j.state[i] == roost.Idle {
+			j.order(i, order)
+			q.reclass(j, i)
+		}
+	})
+}
+
+// runDenied folds in that tasks cannot run now.
+func (q *Queue) runDenied(j *job, e Event) {
+	j.runDenied = e.Reason
+	q.each(j, e, func(j *job, i int) {
+		if j.state[i] == roost.Idle {
+			delete(j.urgent, i)
+			q.reclass(j, i)
+		}
+	})
+}
+
+func (j *job) order(i int, o *runOrder) {
+	if j.urgent == nil {
+		j.urgent = map[int]*runOrder{}
+	}
+	j.urgent[i] = o
+}
+
+// whereNow is where a task is to run now; empty if it takes its turn.
+func (j *job) whereNow(i int) string {
+	if o := j.urgent[i]; o != nil {
+		return o.where
+	}
+	return ""
+}
+
+// onlyOn is the requirement that a machine is one of those named. A name without a domain is also that of a machine with one.
+func onlyOn(where string) string {
+	var any []string
+	for _, host := range strings.Split(where, "+") {
+		one := "TARGET." + roost.AttrMachine + " == " + strconv.Quote(host)
+		if !strings.Contains(host, ".") {
+			one += " || substr(TARGET." + roost.AttrMachine + ", 0, " + strconv.Itoa(len(host)+1) + ") == " + strconv.Quote(host+".")
+		}
+		any = append(any, one)
+	}
+	return strings.Join(any, " || ")
+}
+
+// RunNowStatus is how a request to run tasks of a job now stands.
+type RunNowStatus struct {
+	By      string // who asked last; empty: nobody whose request is open
+	Since   int64  // when, unix nanoseconds
+	Hosts   []string
+	Pending int    // tasks for which it is open: they wait, or are about to start
+	Denied  string // why the last request was denied; empty: it was not
+}
+
+// RunNowStatus tells how a request to run tasks of a job now stands.
+func (q *Queue) RunNowStatus(seq uint64) (s RunNowStatus) {
+	j := q.jobs[seq]
+	if j == nil {
+		return s
+	}
+	s.Denied = j.runDenied
+	for i, o := range j.urgent {
+		if j.state[i] != roost.Idle && j.state[i] != roost.Starting {
+			continue
+		}
+		if s.Pending++; o.at >= s.Since {
+			s.By, s.Since, s.Hosts = o.by, o.at, nil
+			if o.where != anywhere {
+				s.Hosts = strings.Split(o.where, "+")
+			}
+		}
+	}
+	return s
+}
+
+// appendUrgent adds what is asked for to run now to a snapshot.
+func (j *job) appendUrgent(b []byte) []byte {
+	var all []*runOrder
+	tasks := map[*runOrder][]Range{}
+	for i := range j.state {
+		if o := j.urgent[i]; o != nil {
+			if tasks[o] == nil {
+				all = append(all, o)
+			}
+			tasks[o] = appendIndex(tasks[o], i)
+		}
+		if len(j.urgent) == 0 {
+			break
+		}
+	}
+	for _, o := range all {
+		b = message(b, sUrgent, func(b []byte) []byte {
+			b = text(number(text(b, 1, o.by), 2, uint64(o.at)), 3, o.where)
+			for _, r := range tasks[o] {
+				b = message(b, 4, func(b []byte) []byte { return number(number(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+			}
+			return b
+		})
+	}
+	return text(b, sDenied, j.runDenied)
+}
+
+// savedOrder is a runOrder of a snapshot, and of which tasks.
+type savedOrder struct {
+	runOrder
+	tasks []Range
+}
+
+func (o *savedOrder) decode(b []byte, tasks int) error {
+	return fields(b, func(f field) error {
+		switch f.number {
+		case 1:
+			o.by = string(f.bytes)
+		case 2:
+			o.at = int64(f.value)
+		case 3:
+			o.where = string(f.bytes)
+		case 4:
+			r, err := decodeRange(f.bytes)
+			if err == nil && (r.First < 0 || r.Last < r.First || r.Last >= tasks) {
+				err = fmt.Errorf("tasks %d to %d of %d are to run now", r.First, r.Last, tasks)
+			}
+			o.tasks = append(o.tasks, r)
+			return err
+		}
+		return nil
+	})
+}
+
+// restoreOrders brings back what was asked for to run now.
+func (j *job) restoreOrders(orders []savedOrder) {
+	for n := range orders {
+		o := &orders[n]
+		for _, r := range o.tasks {
+			for i := r.First; i <= r.Last; i++ {
+				j.order(i, &o.runOrder)
+			}
+		}
+	}
+}
+
+// appendHosts adds the machines that an event names.
+func appendHosts(b []byte, hosts []string) []byte {
+	for _, h := range hosts {
+		b = protowire.AppendString(protowire.AppendTag(b, fHosts, protowire.BytesType), h)
+	}
+	return b
+}
