@@ -2,6 +2,7 @@ package journal
 
 import (
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/roost-batch/roost"
@@ -56,4 +57,56 @@ func BenchmarkCheckpoint(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(size), "bytes")
+}
+
+// damagedLog writes a log of so many jobs. The first of them began to run since the checkpoint, and their assignments are damaged.
+func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	j, q := open(t, dir)
+	defer j.Close()
+	s := newStory(1, q)
+	for range jobs {
+		s.apply(s.submit(t, 1))
+	}
+	if err := j.Append(nil, checkpoint(q)); err != nil {
+		t.Fatal(err)
+	}
+	for first := 1; first <= damaged; first += 100 {
+		var batch []queue.Event
+		for seq := first; seq < min(first+100, damaged+1); seq++ {
+			task := roost.JobID{Seq: uint64(seq), Host: host}.Task(0)
+			assigned, a, err := q.Assign(epoch, task, fmt.Sprint("node-of-", seq), "unix:/n", uint64(seq))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.apply([]queue.Event{assigned})
+			started, _ := q.Start(epoch, a)
+			s.apply([]queue.Event{started})
+			batch = append(batch, assigned, started)
+		}
+		if err := j.Append(batch, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flipWords(t, filepath.Join(dir, FileName), "node-of-", 5)
+	return dir
+}
+
+// What a repair takes, by how many jobs there are and how many of them lack an event.
+func BenchmarkRepair(b *testing.B) {
+	for _, n := range []struct{ jobs, damaged int }{{10_000, 10}, {10_000, 100}, {100_000, 10}, {100_000, 1000}} {
+		b.Run(fmt.Sprintf("jobs=%d/damaged=%d", n.jobs, n.damaged), func(b *testing.B) {
+			dir := damagedLog(b, n.jobs, n.damaged)
+			for b.Loop() {
+				report, err := Repair(dir, host, epoch, true)
+				if err != nil || report == nil || len(report.Actions) < n.damaged {
+					b.Fatal(report, err)
+				}
+			}
+		})
+	}
 }

@@ -163,65 +163,6 @@ func (r *repair) at(seq uint64) int {
 	return len(r.news) + 1<<30
 }
 
-// replay makes the queue of what is whole. An event that does not fit shows that one before it is missing: the job's events end there, and all is made again.
-func (r *repair) replay() *queue.Queue {
-	for {
-		q := queue.New(r.host)
-		bad, place := uint64(0), 0
-		for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
-			if err := dbfile.Guard(func() error { return q.Restore(clone(r.jobs[seq])) }); err != nil {
-				delete(r.jobs, seq)
-				r.lost[seq], bad = true, seq
-				break
-			}
-		}
-		for i := 0; i < len(r.news) && bad == 0; i++ {
-			n := r.news[i]
-			if r.lost[n.seq] || i >= r.at(n.seq) {
-				continue
-			}
-			err := dbfile.Guard(func() error {
-				e, err := queue.DecodeEvent(n.raw)
-				if err == nil {
-					q.Apply(e)
-				}
-				return err
-			})
-			if err != nil {
-				bad, place = n.seq, i
-			}
-		}
-		if bad == 0 {
-			bad = r.contradiction(q)
-			if first, cut := r.cut[bad]; cut && first == 0 { // its snapshot alone is wrong
-				delete(r.jobs, bad)
-				r.lost[bad] = true
-			}
-		}
-		if bad == 0 {
-			return q
-		}
-		if !r.lost[bad] {
-			r.cut[bad] = place
-		}
-	}
-}
-
-// contradiction is a job that could not be read again as it is in the queue; 0: there is none. An event may be missing though those after it seem to fit.
-func (r *repair) contradiction(q *queue.Queue) uint64 {
-	for _, seq := range r.known() {
-		snapshot, there := q.Snapshot(seq)
-		if !there {
-			continue
-		}
-		again := queue.New(r.host)
-		if dbfile.Guard(func() error { return again.Restore(snapshot) }) != nil {
-			return seq
-		}
-	}
-	return 0
-}
-
 // known lists the jobs that anything tells of.
 func (r *repair) known() []uint64 {
 	all := map[uint64]bool{}

@@ -156,16 +156,20 @@ func survivors(t *testing.T, got, want *queue.Queue, report *dbfile.Report) (sam
 }
 
 // flipWords flips bits of the second byte of some words, on old pages of a file, too.
-func flipWords(t *testing.T, path, words string, bits byte) {
+func flipWords(t testing.TB, path, words string, bits byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	places := 0
-	for at := bytes.Index(b, []byte(words)); at >= 0; at = bytes.Index(b, []byte(words)) {
-		b[at+1] ^= bits
-		places++
+	for from := 0; ; places++ {
+		at := bytes.Index(b[from:], []byte(words))
+		if at < 0 {
+			break
+		}
+		b[from+at+1] ^= bits
+		from += at + 1
 	}
 	if err := os.WriteFile(path, b, 0o600); err != nil || places == 0 {
 		t.Fatalf("%q is in %d places: %v", words, places, err)

@@ -1,0 +1,92 @@
+package journal
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// naiveReplay leaves out one misfit, and begins again.
+func (r *repair) naiveReplay() *queue.Queue {
+	for {
+		q := queue.New(r.host)
+		var first []misfit
+		for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
+			if dbfile.Guard(func() error { return q.Restore(clone(r.jobs[seq])) }) != nil {
+				first = []misfit{{seq: seq, place: noSnapshot}}
+				break
+			}
+		}
+		for i := 0; i < len(r.news) && first == nil; i++ {
+			if n := r.news[i]; !r.lost[n.seq] && i < r.at(n.seq) && apply(q, n.raw) != nil {
+				first = []misfit{{seq: n.seq, place: i}}
+			}
+		}
+		if first == nil {
+			first = r.contradictions(q)
+		}
+		if len(first) == 0 {
+			return q
+		}
+		r.leaveOut(first[0])
+	}
+}
+
+// A replay that leaves out several misfits in a pass makes the queue of one that begins again after each of them.
+func TestReplayIsThatOfOneByOne(t *testing.T) {
+	cuts, lost := 0, 0
+	for seed := range uint64(60) {
+		q := queue.New(host)
+		s := newStory(seed, q)
+		snapshots := map[uint64][]byte{}
+		var events []queue.Event
+		for i := range 150 {
+			step := s.step(t)
+			if events = append(events, step...); i == 40 {
+				for seq := range q.LastSeq() + 1 {
+					if snapshot, there := q.Snapshot(seq); there {
+						snapshots[seq] = snapshot
+					}
+				}
+				events = nil
+			}
+		}
+		rng := rand.New(rand.NewPCG(seed, 9))
+		for seq, snapshot := range snapshots {
+			if rng.IntN(10) == 0 {
+				snapshots[seq] = snapshot[:rng.IntN(len(snapshot))]
+			}
+		}
+		var news []entry
+		for i := range events {
+			if rng.IntN(6) > 0 {
+				news = append(news, entry{nil, events[i].Job, queue.AppendEvent(nil, &events[i])})
+			}
+		}
+		made := func() *repair {
+			return &repair{host: host, jobs: maps.Clone(snapshots), news: news, cut: map[uint64]int{}, lost: map[uint64]bool{}, attempts: map[uint64]roost.Attempt{}}
+		}
+		one, all := made(), made()
+		want, got := one.naiveReplay(), all.replay()
+		if !maps.Equal(one.cut, all.cut) || !maps.Equal(one.lost, all.lost) {
+			t.Fatalf("seed %d: cut %v and lost %v, want %v and %v", seed, all.cut, all.lost, one.cut, one.lost)
+		}
+		for seq := range q.LastSeq() + 1 {
+			a, _ := got.Snapshot(seq)
+			if b, _ := want.Snapshot(seq); !bytes.Equal(a, b) {
+				t.Fatalf("seed %d: job %d is not the same", seed, seq)
+			}
+		}
+		got.Check()
+		cuts, lost = cuts+len(one.cut), lost+len(one.lost)
+	}
+	if t.Logf("%d jobs were cut short and %d taken out", cuts, lost); cuts < 100 || lost < 20 {
+		t.Error("too few to tell")
+	}
+}
