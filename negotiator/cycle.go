@@ -40,6 +40,7 @@ func (c *cell) cycle(now time.Time) {
 		}
 	}
 	c.turnAway(now, plan.Unplaced, requests)
+	c.denyRuns(plan.Unplaced, requests)
 }
 
 // waits notes that some of a request has to wait.
@@ -93,9 +94,12 @@ func (c *cell) wants(now time.Time) []*request {
 			c.takeProposals(r)
 			if r.problem != "" {
 				c.complain(r)
+				if r.Now && !r.refusal {
+					c.denyRun(r, "it cannot be matched: "+r.problem)
+				}
 				continue
 			}
-			if c.stopped(r) {
+			if !r.Now && c.stopped(r) {
 				continue
 			}
 			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {

@@ -18,6 +18,7 @@ func (c *cell) chooseExplained(now time.Time, asking []*picture.Ask, requests ma
 	for _, a := range asking {
 		r := requests[&a.Request]
 		r.Explain = false
+		r.asked = r.asked || r.Now && !r.refusal // it is told at once why it cannot
 		if next := r.explained.Add(explainEvery); r.asked || r.explained.IsZero() || !now.Before(next) {
 			due = append(due, r)
 		} else if c.explain.IsZero() || next.Before(c.explain) {

@@ -149,7 +149,7 @@ func (p *player) machine(s line) string {
 
 func (p *player) request(s line) string {
 	u := &wire.RequestUpdate{
-		Id: s.id(), Queue: s.pairs["queue"], Owner: s.pairs["owner"], Group: s.pairs["group"], Band: s.pairs["band"], UnixGroup: s.pairs["unix"],
+		Id: s.id(), Now: s.pairs["now"] == "yes", Queue: s.pairs["queue"], Owner: s.pairs["owner"], Group: s.pairs["group"], Band: s.pairs["band"], UnixGroup: s.pairs["unix"],
 		Wanted: uint32(s.number("wanted")), Claims: uint32(s.number("claims")), Counting: wire.RequestUpdate_Counting(wire.RequestUpdate_Counting_value[strings.ToUpper(s.pairs["counting"])]), Lost: uint32(s.number("lost")), Gang: uint32(s.number("gang")), Lead: uint64(s.number("lead")),
 		Resources: wire.FromResources(roost.Resources{CPU: 1000 * roost.MilliCPU(max(1, s.number("cpus")))}), Ad: strings.Join(s.Input, "\n"),
 	}

@@ -53,7 +53,7 @@ type request struct {
 	propose []match.Proposal // for the next cycle: where its schedd would have it
 
 	short   time.Time // stream: since when no room was found for it; zero while there may be some
-	refusal bool      // stream: its schedd was told that it is to wait no longer
+	refusal bool      // stream, or to run now: its schedd was told that it is to wait no longer
 }
 
 // refusal remembers that a machine refused a claim: the same claim is not tried again until the machine has changed.
@@ -98,6 +98,7 @@ func (s *schedd) update(m *wire.RequestUpdate) error {
 	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
 	r.lost = int(min(m.GetLost(), m.GetWanted()))
 	r.Claims, r.Queue, r.UnixGroup = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
+	r.Now = m.GetNow()
 	r.Counting = picture.Counting(m.GetCounting())
 	r.see(m)
 	r.plans(m)

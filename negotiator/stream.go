@@ -16,7 +16,7 @@ import (
 func (c *cell) turnAway(now time.Time, unplaced []match.Unplaced, requests map[*match.Request]*request) {
 	for _, u := range unplaced {
 		r := requests[u.Request]
-		if r.Class.App != gpu.Stream || r.refusal {
+		if r.Class.App != gpu.Stream || r.Now || r.refusal {
 			continue
 		}
 		if !u.NoRoom {

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints, alters, moves or reorders jobs. When it returns, the changes are on disk; what runs is told to end.
+// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints, alters, moves or reorders jobs, or has them start out of turn. When it returns, the changes are on disk; what runs is told to end.
 func (s *service) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
 	who, err := s.caller(ctx)
 	if err != nil {
@@ -86,6 +86,9 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	if err == nil && againVerb(req.GetVerb()) {
 		past = s.pastJob(t.Target)
 	}
+	if err == nil && req.GetVerb() == wire.ActRequest_RUN && !who.Admin { // also where there is no such job (OpenPBS)
+		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.Target, roost.PermissionDenied)
+	}
 	if err == nil && past == nil {
 		err = s.present(t.Target)
 	}
@@ -120,7 +123,9 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 	before := s.queue.Changed()
 	s.decide(s.asAllowed(now, events, allowed)...)
 	result.Id, result.Tasks = t.Target.String(), uint32(s.queue.Changed()-before)
-	if v := req.GetVerb(); v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
+	if v := req.GetVerb(); v == wire.ActRequest_RUN && len(events) > 0 {
+		result.Tasks = uint32(s.queue.RunNowStatus(t.Target.Job.Seq).Pending)
+	} else if v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
 		result.Tasks += s.active(t.Target)
 	}
 	return result
@@ -129,7 +134,7 @@ func (s *Schedd) act(req *wire.ActRequest, t target, who queue.Submitter, now ti
 // wish decides on what changes the state of a job.
 func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter, now time.Time) ([]queue.Event, error) {
 	switch v := req.GetVerb(); v {
-	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN:
+	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN, wire.ActRequest_RUN:
 		if err := s.trusted(s.queue, t); err != nil {
 			return nil, err
 		}
@@ -158,6 +163,8 @@ func (s *Schedd) wish(req *wire.ActRequest, t queue.Target, who queue.Submitter,
 			return rerunEnded(s.queue, t, events, err)
 		}
 		return events, err
+	case wire.ActRequest_RUN:
+		return s.queue.RunNow(now, who, t, req.GetNodes())
 	case wire.ActRequest_RETRY:
 		return s.queue.Retry(now, who, t)
 	case wire.ActRequest_ALTER:

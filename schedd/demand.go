@@ -132,6 +132,7 @@ func (s *Schedd) publishRequest(n *negotiation, id queue.RequestID, now time.Tim
 		m.Owner, m.Group, m.Band, m.Priority = r.Owner, r.Group, r.Band.String(), int32(r.Priority)
 		m.Oldest, m.Resources = r.Oldest.UnixNano(), wire.FromResources(r.Resources)
 		m.Gang, m.Lead, m.Reservation = gang, lead, r.Reservation
+		m.Now = r.Now
 		m.WalltimeS, m.PredictedS = int64(r.Walltime/time.Second), int64(r.Predicted/time.Second)
 		if last == nil || last.anew {
 			m.Ad = r.Ad
@@ -251,6 +252,10 @@ func (s *Schedd) advised(m *wire.ToSchedd) {
 	case *wire.ToSchedd_Unplaced:
 		id := queue.RequestID(m.Unplaced.GetRequest())
 		if refused := m.Unplaced.GetRefused(); refused != "" {
+			if events := s.queue.DenyRun(s.at.now, id, refused); len(events) > 0 {
+				s.decide(events...)
+				return
+			}
 			s.decide(s.queue.Refuse(s.at.now, id, refused)...)
 			return
 		}

@@ -160,6 +160,9 @@ func (p *placer) propose(now time.Time, all []*wire.FromSchedd) {
 	for _, m := range all {
 		switch m := m.GetOf().(type) {
 		case *wire.FromSchedd_Request:
+			if m.Request.GetNow() { // the leader places it before all others
+				continue
+			}
 			updates, of = append(updates, updateOf(m.Request)), append(of, m.Request)
 		case *wire.FromSchedd_Result:
 			r := m.Result

@@ -21,6 +21,7 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 	if m.Chunks = chunksOf(st.Parts); st.Rank != st.Job.Seq {
 		m.OrderTime = st.Since
 	}
+	m.RunNow = runNowOf(st.RunNow)
 	if t := st.Task; t != nil {
 		m.State, m.Attempt, m.Node, m.Exit, m.Index = t.State.String(), uint32(t.Attempt), t.Node, wireExit(t.Exit), uint32(t.Known)
 		m.Removed = t.State == roost.Removed
@@ -28,6 +29,14 @@ func (s *Schedd) row(st *queue.Status, ad string) *wire.JobStatus {
 		m.Placed = placeOf(t.Place)
 	}
 	return m
+}
+
+// runNowOf tells how a request to run a job now stands; nil where there is none.
+func runNowOf(r queue.RunNowStatus) *wire.RunNow {
+	if r.Pending == 0 && r.Denied == "" {
+		return nil
+	}
+	return &wire.RunNow{By: r.By, Since: r.Since, Nodes: r.Hosts, Pending: uint32(r.Pending), Denied: valid(r.Denied)}
 }
 
 // chunksOf tells what a job has of machines, like parts together.

@@ -130,6 +130,7 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 	switch {
 	case state == roost.Idle:
 		s.explainWaiting(reply, st)
+		s.explainRunNow(reply, st)
 		if st.Task != nil && st.Task.Exit != nil && st.Task.Exit.Cause == queue.ByPreemption {
 			reply.Summary += "; before, it was " + st.Task.Exit.Text()
 		}
@@ -168,6 +169,19 @@ func (s *Schedd) explain(reply *wire.WhyReply, st *queue.Status) {
 	}
 	if state == roost.Held {
 		reply.Advice = append(reply.Advice, fmt.Sprintf("let it go on with: roost release %d", st.Job.Seq))
+	}
+}
+
+// explainRunNow adds that an operator asked for a job to run now, or that this was denied.
+func (s *Schedd) explainRunNow(reply *wire.WhyReply, st *queue.Status) {
+	switch r := st.RunNow; {
+	case r.Pending > 0:
+		reply.Summary += fmt.Sprintf("; an operator (%s) asked for it to run now, before all others", r.By)
+		if len(r.Hosts) > 0 {
+			reply.Summary += ", on " + strings.Join(r.Hosts, " or ")
+		}
+	case r.Denied != "":
+		reply.Summary += "; an operator asked for it to run now, which was denied: " + r.Denied
 	}
 }
 

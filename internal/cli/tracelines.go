@@ -61,6 +61,8 @@ func (t *traced) lines(s *wire.JobStatus, events []*wire.JobEvent) (lines []trac
 		case "removed":
 			add(e, 'S', traceJob, "Job to be deleted%s", behind(e.GetText()))
 			add(e, 'A', traceUsage, "requestor=%s@%s", s.GetOwner(), j.host)
+		case "run-now":
+			add(e, 'S', traceJob, "Job to be run now%s", behind(e.GetText()))
 		case "altered", "reordered":
 			add(e, 'S', traceJob, "Job Modified%s", behind(e.GetText()))
 		default:

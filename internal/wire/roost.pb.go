@@ -125,6 +125,7 @@ const (
 	ActRequest_MOVE             ActRequest_Verb = 11 // to another queue of this schedd
 	ActRequest_ORDER            ActRequest_Verb = 12 // two jobs change places
 	ActRequest_MESSAGE          ActRequest_Verb = 13 // write a line into the output of running tasks
+	ActRequest_RUN              ActRequest_Verb = 14 // start waiting tasks now, out of turn; for who administers
 )
 
 // Enum value maps for ActRequest_Verb.
@@ -144,6 +145,7 @@ var (
 		11: "MOVE",
 		12: "ORDER",
 		13: "MESSAGE",
+		14: "RUN",
 	}
 	ActRequest_Verb_value = map[string]int32{
 		"VERB_UNSPECIFIED": 0,
@@ -160,6 +162,7 @@ var (
 		"MOVE":             11,
 		"ORDER":            12,
 		"MESSAGE":          13,
+		"RUN":              14,
 	}
 )
 
@@ -187,7 +190,7 @@ func (x ActRequest_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActRequest_Verb.Descriptor instead.
 func (ActRequest_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30, 0}
+	return file_roost_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // What is wrong, where the kind of an error does not say it and PBS has a number for it.
@@ -249,7 +252,7 @@ func (x ActReply_Refusal) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActReply_Refusal.Descriptor instead.
 func (ActReply_Refusal) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32, 0}
+	return file_roost_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // As what limits on what runs count its claims.
@@ -299,7 +302,7 @@ func (x RequestUpdate_Counting) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RequestUpdate_Counting.Descriptor instead.
 func (RequestUpdate_Counting) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60, 0}
+	return file_roost_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type Outcome_Verdict int32
@@ -351,7 +354,7 @@ func (x Outcome_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Outcome_Verdict.Descriptor instead.
 func (Outcome_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63, 0}
+	return file_roost_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type CheckpointPolicy_Method int32
@@ -397,7 +400,7 @@ func (x CheckpointPolicy_Method) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CheckpointPolicy_Method.Descriptor instead.
 func (CheckpointPolicy_Method) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102, 0}
+	return file_roost_proto_rawDescGZIP(), []int{103, 0}
 }
 
 type IdleSource_Health int32
@@ -446,7 +449,7 @@ func (x IdleSource_Health) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use IdleSource_Health.Descriptor instead.
 func (IdleSource_Health) EnumDescriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139, 0}
+	return file_roost_proto_rawDescGZIP(), []int{140, 0}
 }
 
 type Resources struct {
@@ -2332,6 +2335,7 @@ type JobStatus struct {
 	Locked        bool        `protobuf:"varint,54,opt,name=locked,proto3" json:"locked,omitempty"`                             // it is held so that only who administers may release it
 	OrderTime     int64       `protobuf:"varint,56,opt,name=order_time,json=orderTime,proto3" json:"order_time,omitempty"`      // lists have it where a job submitted then would be, unix nanoseconds, as its place was changed; 0: where it was submitted
 	Reservation   string      `protobuf:"bytes,57,opt,name=reservation,proto3" json:"reservation,omitempty"`                    // the only one in which it may run; empty: none
+	RunNow        *RunNow     `protobuf:"bytes,58,opt,name=run_now,json=runNow,proto3" json:"run_now,omitempty"`                // an operator asked for it to run now, and that is open or was denied; absent: neither
 	RequestId     uint64      `protobuf:"varint,55,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`      // of the request by which its schedd asks for what waits of it, or did for its first task; another one after a restart; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2661,11 +2665,95 @@ func (x *JobStatus) GetReservation() string {
 	return ""
 }
 
+func (x *JobStatus) GetRunNow() *RunNow {
+	if x != nil {
+		return x.RunNow
+	}
+	return nil
+}
+
 func (x *JobStatus) GetRequestId() uint64 {
 	if x != nil {
 		return x.RequestId
 	}
 	return 0
+}
+
+// How a request to start tasks of a job now, out of turn, stands.
+type RunNow struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            string                 `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`            // who asked; empty: it is not open any more
+	Since         int64                  `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`     // when, unix nanoseconds
+	Nodes         []string               `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`      // the only machines for it; none: any
+	Pending       uint32                 `protobuf:"varint,4,opt,name=pending,proto3" json:"pending,omitempty"` // tasks that wait for it, or are about to start
+	Denied        string                 `protobuf:"bytes,5,opt,name=denied,proto3" json:"denied,omitempty"`    // why the last one was denied; empty: it was not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunNow) Reset() {
+	*x = RunNow{}
+	mi := &file_roost_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunNow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunNow) ProtoMessage() {}
+
+func (x *RunNow) ProtoReflect() protoreflect.Message {
+	mi := &file_roost_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunNow.ProtoReflect.Descriptor instead.
+func (*RunNow) Descriptor() ([]byte, []int) {
+	return file_roost_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RunNow) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *RunNow) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *RunNow) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *RunNow) GetPending() uint32 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *RunNow) GetDenied() string {
+	if x != nil {
+		return x.Denied
+	}
+	return ""
 }
 
 // So many like parts of a machine, one after the other.
@@ -2681,7 +2769,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2693,7 +2781,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[29]
+	mi := &file_roost_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2706,7 +2794,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{29}
+	return file_roost_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Chunk) GetNode() string {
@@ -2751,13 +2839,14 @@ type ActRequest struct {
 	Out           bool                   `protobuf:"varint,10,opt,name=out,proto3" json:"out,omitempty"`             // MESSAGE: to standard output; so the next
 	Err           bool                   `protobuf:"varint,11,opt,name=err,proto3" json:"err,omitempty"`
 	Ended         bool                   `protobuf:"varint,12,opt,name=ended,proto3" json:"ended,omitempty"` // REMOVE: jobs that have ended leave the history
+	Nodes         []string               `protobuf:"bytes,14,rep,name=nodes,proto3" json:"nodes,omitempty"`  // RUN: the only machines for it; none: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ActRequest) Reset() {
 	*x = ActRequest{}
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2769,7 +2858,7 @@ func (x *ActRequest) String() string {
 func (*ActRequest) ProtoMessage() {}
 
 func (x *ActRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[30]
+	mi := &file_roost_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2782,7 +2871,7 @@ func (x *ActRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActRequest.ProtoReflect.Descriptor instead.
 func (*ActRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{30}
+	return file_roost_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ActRequest) GetVerb() ActRequest_Verb {
@@ -2869,6 +2958,13 @@ func (x *ActRequest) GetEnded() bool {
 	return false
 }
 
+func (x *ActRequest) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
 // What is to become of a job: all of it or nothing.
 type Alteration struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2883,7 +2979,7 @@ type Alteration struct {
 
 func (x *Alteration) Reset() {
 	*x = Alteration{}
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2991,7 @@ func (x *Alteration) String() string {
 func (*Alteration) ProtoMessage() {}
 
 func (x *Alteration) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[31]
+	mi := &file_roost_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,7 +3004,7 @@ func (x *Alteration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alteration.ProtoReflect.Descriptor instead.
 func (*Alteration) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{31}
+	return file_roost_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Alteration) GetChanges() string {
@@ -2955,7 +3051,7 @@ type ActReply struct {
 
 func (x *ActReply) Reset() {
 	*x = ActReply{}
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3063,7 @@ func (x *ActReply) String() string {
 func (*ActReply) ProtoMessage() {}
 
 func (x *ActReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[32]
+	mi := &file_roost_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3076,7 @@ func (x *ActReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply.ProtoReflect.Descriptor instead.
 func (*ActReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32}
+	return file_roost_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ActReply) GetResults() []*ActReply_Result {
@@ -3000,7 +3096,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3108,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[33]
+	mi := &file_roost_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3121,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{33}
+	return file_roost_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WatchRequest) GetSelection() *Selection {
@@ -3053,7 +3149,7 @@ type WatchEvent struct {
 
 func (x *WatchEvent) Reset() {
 	*x = WatchEvent{}
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3065,7 +3161,7 @@ func (x *WatchEvent) String() string {
 func (*WatchEvent) ProtoMessage() {}
 
 func (x *WatchEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[34]
+	mi := &file_roost_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3078,7 +3174,7 @@ func (x *WatchEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEvent.ProtoReflect.Descriptor instead.
 func (*WatchEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{34}
+	return file_roost_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WatchEvent) GetStatus() *JobStatus {
@@ -3108,7 +3204,7 @@ type LogsRequest struct {
 
 func (x *LogsRequest) Reset() {
 	*x = LogsRequest{}
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3216,7 @@ func (x *LogsRequest) String() string {
 func (*LogsRequest) ProtoMessage() {}
 
 func (x *LogsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[35]
+	mi := &file_roost_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3229,7 @@ func (x *LogsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogsRequest.ProtoReflect.Descriptor instead.
 func (*LogsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{35}
+	return file_roost_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogsRequest) GetId() string {
@@ -3182,7 +3278,7 @@ type LogChunk struct {
 
 func (x *LogChunk) Reset() {
 	*x = LogChunk{}
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3194,7 +3290,7 @@ func (x *LogChunk) String() string {
 func (*LogChunk) ProtoMessage() {}
 
 func (x *LogChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[36]
+	mi := &file_roost_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3207,7 +3303,7 @@ func (x *LogChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogChunk.ProtoReflect.Descriptor instead.
 func (*LogChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{36}
+	return file_roost_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogChunk) GetData() []byte {
@@ -3240,7 +3336,7 @@ type WhyRequest struct {
 
 func (x *WhyRequest) Reset() {
 	*x = WhyRequest{}
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3252,7 +3348,7 @@ func (x *WhyRequest) String() string {
 func (*WhyRequest) ProtoMessage() {}
 
 func (x *WhyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[37]
+	mi := &file_roost_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3265,7 +3361,7 @@ func (x *WhyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyRequest.ProtoReflect.Descriptor instead.
 func (*WhyRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{37}
+	return file_roost_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WhyRequest) GetId() string {
@@ -3287,7 +3383,7 @@ type WhyReply struct {
 
 func (x *WhyReply) Reset() {
 	*x = WhyReply{}
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3299,7 +3395,7 @@ func (x *WhyReply) String() string {
 func (*WhyReply) ProtoMessage() {}
 
 func (x *WhyReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[38]
+	mi := &file_roost_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3312,7 +3408,7 @@ func (x *WhyReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyReply.ProtoReflect.Descriptor instead.
 func (*WhyReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{38}
+	return file_roost_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WhyReply) GetStatus() *JobStatus {
@@ -3367,7 +3463,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3379,7 +3475,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[39]
+	mi := &file_roost_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3392,7 +3488,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39}
+	return file_roost_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Explanation) GetMachines() uint32 {
@@ -3509,7 +3605,7 @@ type EventsRequest struct {
 
 func (x *EventsRequest) Reset() {
 	*x = EventsRequest{}
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3617,7 @@ func (x *EventsRequest) String() string {
 func (*EventsRequest) ProtoMessage() {}
 
 func (x *EventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[40]
+	mi := &file_roost_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3630,7 @@ func (x *EventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsRequest.ProtoReflect.Descriptor instead.
 func (*EventsRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{40}
+	return file_roost_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EventsRequest) GetId() string {
@@ -3562,7 +3658,7 @@ type JobEvent struct {
 
 func (x *JobEvent) Reset() {
 	*x = JobEvent{}
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3574,7 +3670,7 @@ func (x *JobEvent) String() string {
 func (*JobEvent) ProtoMessage() {}
 
 func (x *JobEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[41]
+	mi := &file_roost_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3587,7 +3683,7 @@ func (x *JobEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobEvent.ProtoReflect.Descriptor instead.
 func (*JobEvent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{41}
+	return file_roost_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *JobEvent) GetSequence() uint64 {
@@ -3662,7 +3758,7 @@ type HealthRequest struct {
 
 func (x *HealthRequest) Reset() {
 	*x = HealthRequest{}
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3674,7 +3770,7 @@ func (x *HealthRequest) String() string {
 func (*HealthRequest) ProtoMessage() {}
 
 func (x *HealthRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[42]
+	mi := &file_roost_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3687,7 +3783,7 @@ func (x *HealthRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthRequest.ProtoReflect.Descriptor instead.
 func (*HealthRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{42}
+	return file_roost_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *HealthRequest) GetBrief() bool {
@@ -3719,7 +3815,7 @@ type HealthReply struct {
 
 func (x *HealthReply) Reset() {
 	*x = HealthReply{}
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3731,7 +3827,7 @@ func (x *HealthReply) String() string {
 func (*HealthReply) ProtoMessage() {}
 
 func (x *HealthReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[43]
+	mi := &file_roost_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3744,7 +3840,7 @@ func (x *HealthReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HealthReply.ProtoReflect.Descriptor instead.
 func (*HealthReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{43}
+	return file_roost_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *HealthReply) GetName() string {
@@ -3862,7 +3958,7 @@ type AdUpdate struct {
 
 func (x *AdUpdate) Reset() {
 	*x = AdUpdate{}
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3874,7 +3970,7 @@ func (x *AdUpdate) String() string {
 func (*AdUpdate) ProtoMessage() {}
 
 func (x *AdUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[44]
+	mi := &file_roost_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3887,7 +3983,7 @@ func (x *AdUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdUpdate.ProtoReflect.Descriptor instead.
 func (*AdUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{44}
+	return file_roost_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AdUpdate) GetType() string {
@@ -3956,7 +4052,7 @@ type AdAck struct {
 
 func (x *AdAck) Reset() {
 	*x = AdAck{}
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4064,7 @@ func (x *AdAck) String() string {
 func (*AdAck) ProtoMessage() {}
 
 func (x *AdAck) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[45]
+	mi := &file_roost_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4077,7 @@ func (x *AdAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdAck.ProtoReflect.Descriptor instead.
 func (*AdAck) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{45}
+	return file_roost_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *AdAck) GetSequence() uint64 {
@@ -4007,7 +4103,7 @@ type WatchAds struct {
 
 func (x *WatchAds) Reset() {
 	*x = WatchAds{}
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4019,7 +4115,7 @@ func (x *WatchAds) String() string {
 func (*WatchAds) ProtoMessage() {}
 
 func (x *WatchAds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[46]
+	mi := &file_roost_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4032,7 +4128,7 @@ func (x *WatchAds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchAds.ProtoReflect.Descriptor instead.
 func (*WatchAds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{46}
+	return file_roost_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WatchAds) GetType() string {
@@ -4059,7 +4155,7 @@ type AdDelta struct {
 
 func (x *AdDelta) Reset() {
 	*x = AdDelta{}
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4071,7 +4167,7 @@ func (x *AdDelta) String() string {
 func (*AdDelta) ProtoMessage() {}
 
 func (x *AdDelta) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[47]
+	mi := &file_roost_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4084,7 +4180,7 @@ func (x *AdDelta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdDelta.ProtoReflect.Descriptor instead.
 func (*AdDelta) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{47}
+	return file_roost_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AdDelta) GetName() string {
@@ -4155,7 +4251,7 @@ type AdQuery struct {
 
 func (x *AdQuery) Reset() {
 	*x = AdQuery{}
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4167,7 +4263,7 @@ func (x *AdQuery) String() string {
 func (*AdQuery) ProtoMessage() {}
 
 func (x *AdQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[48]
+	mi := &file_roost_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4180,7 +4276,7 @@ func (x *AdQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdQuery.ProtoReflect.Descriptor instead.
 func (*AdQuery) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{48}
+	return file_roost_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AdQuery) GetType() string {
@@ -4220,7 +4316,7 @@ type AdText struct {
 
 func (x *AdText) Reset() {
 	*x = AdText{}
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4328,7 @@ func (x *AdText) String() string {
 func (*AdText) ProtoMessage() {}
 
 func (x *AdText) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[49]
+	mi := &file_roost_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4341,7 @@ func (x *AdText) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdText.ProtoReflect.Descriptor instead.
 func (*AdText) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{49}
+	return file_roost_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *AdText) GetAd() string {
@@ -4276,7 +4372,7 @@ type CellRequest struct {
 
 func (x *CellRequest) Reset() {
 	*x = CellRequest{}
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4384,7 @@ func (x *CellRequest) String() string {
 func (*CellRequest) ProtoMessage() {}
 
 func (x *CellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[50]
+	mi := &file_roost_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4397,7 @@ func (x *CellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellRequest.ProtoReflect.Descriptor instead.
 func (*CellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{50}
+	return file_roost_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CellRequest) GetVerb() string {
@@ -4398,7 +4494,7 @@ type CheckpointCellRequest struct {
 
 func (x *CheckpointCellRequest) Reset() {
 	*x = CheckpointCellRequest{}
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4410,7 +4506,7 @@ func (x *CheckpointCellRequest) String() string {
 func (*CheckpointCellRequest) ProtoMessage() {}
 
 func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[51]
+	mi := &file_roost_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4423,7 +4519,7 @@ func (x *CheckpointCellRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointCellRequest.ProtoReflect.Descriptor instead.
 func (*CheckpointCellRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{51}
+	return file_roost_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CheckpointCellRequest) GetWho() string {
@@ -4442,7 +4538,7 @@ type CheckpointPiece struct {
 
 func (x *CheckpointPiece) Reset() {
 	*x = CheckpointPiece{}
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4454,7 +4550,7 @@ func (x *CheckpointPiece) String() string {
 func (*CheckpointPiece) ProtoMessage() {}
 
 func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[52]
+	mi := &file_roost_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4467,7 +4563,7 @@ func (x *CheckpointPiece) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPiece.ProtoReflect.Descriptor instead.
 func (*CheckpointPiece) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{52}
+	return file_roost_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CheckpointPiece) GetData() []byte {
@@ -4487,7 +4583,7 @@ type CellReply struct {
 
 func (x *CellReply) Reset() {
 	*x = CellReply{}
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4499,7 +4595,7 @@ func (x *CellReply) String() string {
 func (*CellReply) ProtoMessage() {}
 
 func (x *CellReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[53]
+	mi := &file_roost_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4512,7 +4608,7 @@ func (x *CellReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellReply.ProtoReflect.Descriptor instead.
 func (*CellReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{53}
+	return file_roost_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *CellReply) GetDocument() []byte {
@@ -4537,7 +4633,7 @@ type WatchLeader struct {
 
 func (x *WatchLeader) Reset() {
 	*x = WatchLeader{}
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4645,7 @@ func (x *WatchLeader) String() string {
 func (*WatchLeader) ProtoMessage() {}
 
 func (x *WatchLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[54]
+	mi := &file_roost_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4658,7 @@ func (x *WatchLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchLeader.ProtoReflect.Descriptor instead.
 func (*WatchLeader) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{54}
+	return file_roost_proto_rawDescGZIP(), []int{55}
 }
 
 // Who leads, as this negotiator knows it: said at once, whenever it changes, and again and again.
@@ -4579,7 +4675,7 @@ type LeaderNews struct {
 
 func (x *LeaderNews) Reset() {
 	*x = LeaderNews{}
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4591,7 +4687,7 @@ func (x *LeaderNews) String() string {
 func (*LeaderNews) ProtoMessage() {}
 
 func (x *LeaderNews) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[55]
+	mi := &file_roost_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4604,7 +4700,7 @@ func (x *LeaderNews) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaderNews.ProtoReflect.Descriptor instead.
 func (*LeaderNews) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{55}
+	return file_roost_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LeaderNews) GetName() string {
@@ -4662,7 +4758,7 @@ type FromSchedd struct {
 
 func (x *FromSchedd) Reset() {
 	*x = FromSchedd{}
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4770,7 @@ func (x *FromSchedd) String() string {
 func (*FromSchedd) ProtoMessage() {}
 
 func (x *FromSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[56]
+	mi := &file_roost_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4783,7 @@ func (x *FromSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromSchedd.ProtoReflect.Descriptor instead.
 func (*FromSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{56}
+	return file_roost_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FromSchedd) GetOf() isFromSchedd_Of {
@@ -4845,7 +4941,7 @@ type Told struct {
 
 func (x *Told) Reset() {
 	*x = Told{}
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4857,7 +4953,7 @@ func (x *Told) String() string {
 func (*Told) ProtoMessage() {}
 
 func (x *Told) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[57]
+	mi := &file_roost_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4870,7 +4966,7 @@ func (x *Told) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Told.ProtoReflect.Descriptor instead.
 func (*Told) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{57}
+	return file_roost_proto_rawDescGZIP(), []int{58}
 }
 
 type ScheddHello struct {
@@ -4887,7 +4983,7 @@ type ScheddHello struct {
 
 func (x *ScheddHello) Reset() {
 	*x = ScheddHello{}
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +4995,7 @@ func (x *ScheddHello) String() string {
 func (*ScheddHello) ProtoMessage() {}
 
 func (x *ScheddHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[58]
+	mi := &file_roost_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +5008,7 @@ func (x *ScheddHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheddHello.ProtoReflect.Descriptor instead.
 func (*ScheddHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{58}
+	return file_roost_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ScheddHello) GetName() string {
@@ -4970,7 +5066,7 @@ type HeldGrant struct {
 
 func (x *HeldGrant) Reset() {
 	*x = HeldGrant{}
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4982,7 +5078,7 @@ func (x *HeldGrant) String() string {
 func (*HeldGrant) ProtoMessage() {}
 
 func (x *HeldGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[59]
+	mi := &file_roost_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4995,7 +5091,7 @@ func (x *HeldGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeldGrant.ProtoReflect.Descriptor instead.
 func (*HeldGrant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{59}
+	return file_roost_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *HeldGrant) GetGrant() uint64 {
@@ -5049,6 +5145,7 @@ type RequestUpdate struct {
 	Queue         string                 `protobuf:"bytes,31,opt,name=queue,proto3" json:"queue,omitempty"`                                    // that the tasks were submitted to
 	UnixGroup     string                 `protobuf:"bytes,32,opt,name=unix_group,json=unixGroup,proto3" json:"unix_group,omitempty"`           // of their owner, at submit
 	Counting      RequestUpdate_Counting `protobuf:"varint,33,opt,name=counting,proto3,enum=roost.wire.RequestUpdate_Counting" json:"counting,omitempty"`
+	Now           bool                   `protobuf:"varint,34,opt,name=now,proto3" json:"now,omitempty"`            // an operator wants its tasks to run now: before all others, past fair share and limits on what runs
 	Lead          uint64                 `protobuf:"varint,50,opt,name=lead,proto3" json:"lead,omitempty"`          // not 0: its tasks start with those of other requests, of which this one leads; gang counts all of them
 	Proposals     []*Proposal            `protobuf:"bytes,40,rep,name=proposals,proto3" json:"proposals,omitempty"` // where the schedd would have them; for the next cycle only
 	unknownFields protoimpl.UnknownFields
@@ -5057,7 +5154,7 @@ type RequestUpdate struct {
 
 func (x *RequestUpdate) Reset() {
 	*x = RequestUpdate{}
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5069,7 +5166,7 @@ func (x *RequestUpdate) String() string {
 func (*RequestUpdate) ProtoMessage() {}
 
 func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[60]
+	mi := &file_roost_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5082,7 +5179,7 @@ func (x *RequestUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestUpdate.ProtoReflect.Descriptor instead.
 func (*RequestUpdate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{60}
+	return file_roost_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *RequestUpdate) GetId() uint64 {
@@ -5225,6 +5322,13 @@ func (x *RequestUpdate) GetCounting() RequestUpdate_Counting {
 	return RequestUpdate_EACH
 }
 
+func (x *RequestUpdate) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
 func (x *RequestUpdate) GetLead() uint64 {
 	if x != nil {
 		return x.Lead
@@ -5251,7 +5355,7 @@ type Proposal struct {
 
 func (x *Proposal) Reset() {
 	*x = Proposal{}
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5367,7 @@ func (x *Proposal) String() string {
 func (*Proposal) ProtoMessage() {}
 
 func (x *Proposal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[61]
+	mi := &file_roost_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5380,7 @@ func (x *Proposal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Proposal.ProtoReflect.Descriptor instead.
 func (*Proposal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{61}
+	return file_roost_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Proposal) GetNode() string {
@@ -5314,7 +5418,7 @@ type GrantResult struct {
 
 func (x *GrantResult) Reset() {
 	*x = GrantResult{}
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5326,7 +5430,7 @@ func (x *GrantResult) String() string {
 func (*GrantResult) ProtoMessage() {}
 
 func (x *GrantResult) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[62]
+	mi := &file_roost_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5339,7 +5443,7 @@ func (x *GrantResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GrantResult.ProtoReflect.Descriptor instead.
 func (*GrantResult) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{62}
+	return file_roost_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *GrantResult) GetGrant() uint64 {
@@ -5402,7 +5506,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5414,7 +5518,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[63]
+	mi := &file_roost_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5427,7 +5531,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{63}
+	return file_roost_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Outcome) GetNode() string {
@@ -5496,7 +5600,7 @@ type WhyWaiting struct {
 
 func (x *WhyWaiting) Reset() {
 	*x = WhyWaiting{}
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5508,7 +5612,7 @@ func (x *WhyWaiting) String() string {
 func (*WhyWaiting) ProtoMessage() {}
 
 func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[64]
+	mi := &file_roost_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5521,7 +5625,7 @@ func (x *WhyWaiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WhyWaiting.ProtoReflect.Descriptor instead.
 func (*WhyWaiting) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{64}
+	return file_roost_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *WhyWaiting) GetRequest() uint64 {
@@ -5550,7 +5654,7 @@ type Demand struct {
 
 func (x *Demand) Reset() {
 	*x = Demand{}
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5562,7 +5666,7 @@ func (x *Demand) String() string {
 func (*Demand) ProtoMessage() {}
 
 func (x *Demand) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[65]
+	mi := &file_roost_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5575,7 +5679,7 @@ func (x *Demand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Demand.ProtoReflect.Descriptor instead.
 func (*Demand) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{65}
+	return file_roost_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Demand) GetOwner() string {
@@ -5660,7 +5764,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5672,7 +5776,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[66]
+	mi := &file_roost_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5685,7 +5789,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{66}
+	return file_roost_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Admit) GetId() uint64 {
@@ -5720,7 +5824,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5732,7 +5836,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[67]
+	mi := &file_roost_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5745,7 +5849,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{67}
+	return file_roost_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Admitted) GetId() uint64 {
@@ -5793,7 +5897,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5805,7 +5909,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[68]
+	mi := &file_roost_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5818,7 +5922,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{68}
+	return file_roost_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Policy) GetAdmission() bool {
@@ -5914,7 +6018,7 @@ type Names struct {
 
 func (x *Names) Reset() {
 	*x = Names{}
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5926,7 +6030,7 @@ func (x *Names) String() string {
 func (*Names) ProtoMessage() {}
 
 func (x *Names) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[69]
+	mi := &file_roost_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5939,7 +6043,7 @@ func (x *Names) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Names.ProtoReflect.Descriptor instead.
 func (*Names) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{69}
+	return file_roost_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *Names) GetName() []string {
@@ -5980,7 +6084,7 @@ type JobQueue struct {
 
 func (x *JobQueue) Reset() {
 	*x = JobQueue{}
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5992,7 +6096,7 @@ func (x *JobQueue) String() string {
 func (*JobQueue) ProtoMessage() {}
 
 func (x *JobQueue) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[70]
+	mi := &file_roost_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6005,7 +6109,7 @@ func (x *JobQueue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobQueue.ProtoReflect.Descriptor instead.
 func (*JobQueue) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{70}
+	return file_roost_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *JobQueue) GetName() string {
@@ -6172,7 +6276,7 @@ type Roll struct {
 
 func (x *Roll) Reset() {
 	*x = Roll{}
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6184,7 +6288,7 @@ func (x *Roll) String() string {
 func (*Roll) ProtoMessage() {}
 
 func (x *Roll) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[71]
+	mi := &file_roost_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6197,7 +6301,7 @@ func (x *Roll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Roll.ProtoReflect.Descriptor instead.
 func (*Roll) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{71}
+	return file_roost_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Roll) GetEntries() []string {
@@ -6224,7 +6328,7 @@ type Extent struct {
 
 func (x *Extent) Reset() {
 	*x = Extent{}
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6236,7 +6340,7 @@ func (x *Extent) String() string {
 func (*Extent) ProtoMessage() {}
 
 func (x *Extent) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[72]
+	mi := &file_roost_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6249,7 +6353,7 @@ func (x *Extent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Extent.ProtoReflect.Descriptor instead.
 func (*Extent) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{72}
+	return file_roost_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Extent) GetMilliCpus() int64 {
@@ -6320,7 +6424,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6332,7 +6436,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[73]
+	mi := &file_roost_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6345,7 +6449,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{73}
+	return file_roost_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Usage) GetOwner() string {
@@ -6387,7 +6491,7 @@ type ToSchedd struct {
 
 func (x *ToSchedd) Reset() {
 	*x = ToSchedd{}
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6399,7 +6503,7 @@ func (x *ToSchedd) String() string {
 func (*ToSchedd) ProtoMessage() {}
 
 func (x *ToSchedd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[74]
+	mi := &file_roost_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6412,7 +6516,7 @@ func (x *ToSchedd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToSchedd.ProtoReflect.Descriptor instead.
 func (*ToSchedd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{74}
+	return file_roost_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ToSchedd) GetOf() isToSchedd_Of {
@@ -6541,7 +6645,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6553,7 +6657,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[75]
+	mi := &file_roost_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6566,7 +6670,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{75}
+	return file_roost_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Room) GetQueue() string {
@@ -6586,7 +6690,7 @@ type Kept struct {
 
 func (x *Kept) Reset() {
 	*x = Kept{}
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6598,7 +6702,7 @@ func (x *Kept) String() string {
 func (*Kept) ProtoMessage() {}
 
 func (x *Kept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[76]
+	mi := &file_roost_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6611,7 +6715,7 @@ func (x *Kept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Kept.ProtoReflect.Descriptor instead.
 func (*Kept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{76}
+	return file_roost_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Kept) GetNodes() []*KeptNode {
@@ -6633,7 +6737,7 @@ type KeptNode struct {
 
 func (x *KeptNode) Reset() {
 	*x = KeptNode{}
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6645,7 +6749,7 @@ func (x *KeptNode) String() string {
 func (*KeptNode) ProtoMessage() {}
 
 func (x *KeptNode) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[77]
+	mi := &file_roost_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6658,7 +6762,7 @@ func (x *KeptNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeptNode.ProtoReflect.Descriptor instead.
 func (*KeptNode) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{77}
+	return file_roost_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *KeptNode) GetNode() string {
@@ -6699,7 +6803,7 @@ type NegotiatorHello struct {
 
 func (x *NegotiatorHello) Reset() {
 	*x = NegotiatorHello{}
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6711,7 +6815,7 @@ func (x *NegotiatorHello) String() string {
 func (*NegotiatorHello) ProtoMessage() {}
 
 func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[78]
+	mi := &file_roost_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6724,7 +6828,7 @@ func (x *NegotiatorHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NegotiatorHello.ProtoReflect.Descriptor instead.
 func (*NegotiatorHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{78}
+	return file_roost_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *NegotiatorHello) GetEpoch() uint64 {
@@ -6767,7 +6871,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6779,7 +6883,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[79]
+	mi := &file_roost_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6792,7 +6896,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{79}
+	return file_roost_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Grant) GetId() uint64 {
@@ -6918,14 +7022,14 @@ type Unplaced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request,proto3" json:"request,omitempty"`
 	Explanation   *Explanation           `protobuf:"bytes,2,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	Refused       string                 `protobuf:"bytes,40,opt,name=refused,proto3" json:"refused,omitempty"` // not empty: a stream request has found no room for long enough, and is to wait no longer; why
+	Refused       string                 `protobuf:"bytes,40,opt,name=refused,proto3" json:"refused,omitempty"` // not empty: a stream request has found no room for long enough, and is to wait no longer, or one to run now has found none; why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Unplaced) Reset() {
 	*x = Unplaced{}
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6937,7 +7041,7 @@ func (x *Unplaced) String() string {
 func (*Unplaced) ProtoMessage() {}
 
 func (x *Unplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[80]
+	mi := &file_roost_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6950,7 +7054,7 @@ func (x *Unplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unplaced.ProtoReflect.Descriptor instead.
 func (*Unplaced) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{80}
+	return file_roost_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Unplaced) GetRequest() uint64 {
@@ -6983,7 +7087,7 @@ type CellQuestion struct {
 
 func (x *CellQuestion) Reset() {
 	*x = CellQuestion{}
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6995,7 +7099,7 @@ func (x *CellQuestion) String() string {
 func (*CellQuestion) ProtoMessage() {}
 
 func (x *CellQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[81]
+	mi := &file_roost_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7008,7 +7112,7 @@ func (x *CellQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellQuestion.ProtoReflect.Descriptor instead.
 func (*CellQuestion) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{81}
+	return file_roost_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CellQuestion) GetPassed() bool {
@@ -7033,7 +7137,7 @@ type CellStatus struct {
 
 func (x *CellStatus) Reset() {
 	*x = CellStatus{}
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7045,7 +7149,7 @@ func (x *CellStatus) String() string {
 func (*CellStatus) ProtoMessage() {}
 
 func (x *CellStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[82]
+	mi := &file_roost_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7058,7 +7162,7 @@ func (x *CellStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellStatus.ProtoReflect.Descriptor instead.
 func (*CellStatus) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{82}
+	return file_roost_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CellStatus) GetCell() string {
@@ -7128,7 +7232,7 @@ type CellMember struct {
 
 func (x *CellMember) Reset() {
 	*x = CellMember{}
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7140,7 +7244,7 @@ func (x *CellMember) String() string {
 func (*CellMember) ProtoMessage() {}
 
 func (x *CellMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[83]
+	mi := &file_roost_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7153,7 +7257,7 @@ func (x *CellMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellMember.ProtoReflect.Descriptor instead.
 func (*CellMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{83}
+	return file_roost_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *CellMember) GetId() string {
@@ -7234,7 +7338,7 @@ type CellChanged struct {
 
 func (x *CellChanged) Reset() {
 	*x = CellChanged{}
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7246,7 +7350,7 @@ func (x *CellChanged) String() string {
 func (*CellChanged) ProtoMessage() {}
 
 func (x *CellChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[84]
+	mi := &file_roost_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7259,7 +7363,7 @@ func (x *CellChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CellChanged.ProtoReflect.Descriptor instead.
 func (*CellChanged) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{84}
+	return file_roost_proto_rawDescGZIP(), []int{85}
 }
 
 // The first of either side has no data: the one that opens says who speaks to whom, and the other agrees.
@@ -7275,7 +7379,7 @@ type ReplicaBytes struct {
 
 func (x *ReplicaBytes) Reset() {
 	*x = ReplicaBytes{}
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7287,7 +7391,7 @@ func (x *ReplicaBytes) String() string {
 func (*ReplicaBytes) ProtoMessage() {}
 
 func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[85]
+	mi := &file_roost_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7300,7 +7404,7 @@ func (x *ReplicaBytes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaBytes.ProtoReflect.Descriptor instead.
 func (*ReplicaBytes) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{85}
+	return file_roost_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ReplicaBytes) GetData() []byte {
@@ -7343,7 +7447,7 @@ type ReplicaHello struct {
 
 func (x *ReplicaHello) Reset() {
 	*x = ReplicaHello{}
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7355,7 +7459,7 @@ func (x *ReplicaHello) String() string {
 func (*ReplicaHello) ProtoMessage() {}
 
 func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[86]
+	mi := &file_roost_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7368,7 +7472,7 @@ func (x *ReplicaHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaHello.ProtoReflect.Descriptor instead.
 func (*ReplicaHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{86}
+	return file_roost_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReplicaHello) GetId() string {
@@ -7422,7 +7526,7 @@ type ReplicaState struct {
 
 func (x *ReplicaState) Reset() {
 	*x = ReplicaState{}
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7434,7 +7538,7 @@ func (x *ReplicaState) String() string {
 func (*ReplicaState) ProtoMessage() {}
 
 func (x *ReplicaState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[87]
+	mi := &file_roost_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7447,7 +7551,7 @@ func (x *ReplicaState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaState.ProtoReflect.Descriptor instead.
 func (*ReplicaState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{87}
+	return file_roost_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReplicaState) GetId() string {
@@ -7565,7 +7669,7 @@ type ReplicaMember struct {
 
 func (x *ReplicaMember) Reset() {
 	*x = ReplicaMember{}
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7577,7 +7681,7 @@ func (x *ReplicaMember) String() string {
 func (*ReplicaMember) ProtoMessage() {}
 
 func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[88]
+	mi := &file_roost_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7590,7 +7694,7 @@ func (x *ReplicaMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaMember.ProtoReflect.Descriptor instead.
 func (*ReplicaMember) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{88}
+	return file_roost_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *ReplicaMember) GetId() string {
@@ -7632,7 +7736,7 @@ type ToStartd struct {
 
 func (x *ToStartd) Reset() {
 	*x = ToStartd{}
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7644,7 +7748,7 @@ func (x *ToStartd) String() string {
 func (*ToStartd) ProtoMessage() {}
 
 func (x *ToStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[89]
+	mi := &file_roost_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7657,7 +7761,7 @@ func (x *ToStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToStartd.ProtoReflect.Descriptor instead.
 func (*ToStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{89}
+	return file_roost_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *ToStartd) GetOf() isToStartd_Of {
@@ -7896,7 +8000,7 @@ type SessionHello struct {
 
 func (x *SessionHello) Reset() {
 	*x = SessionHello{}
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7908,7 +8012,7 @@ func (x *SessionHello) String() string {
 func (*SessionHello) ProtoMessage() {}
 
 func (x *SessionHello) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[90]
+	mi := &file_roost_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7921,7 +8025,7 @@ func (x *SessionHello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionHello.ProtoReflect.Descriptor instead.
 func (*SessionHello) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{90}
+	return file_roost_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *SessionHello) GetSchedd() string {
@@ -7992,7 +8096,7 @@ type ClaimRequest struct {
 
 func (x *ClaimRequest) Reset() {
 	*x = ClaimRequest{}
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8004,7 +8108,7 @@ func (x *ClaimRequest) String() string {
 func (*ClaimRequest) ProtoMessage() {}
 
 func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[91]
+	mi := &file_roost_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8017,7 +8121,7 @@ func (x *ClaimRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRequest.ProtoReflect.Descriptor instead.
 func (*ClaimRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{91}
+	return file_roost_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *ClaimRequest) GetGrant() uint64 {
@@ -8159,7 +8263,7 @@ type Activate struct {
 
 func (x *Activate) Reset() {
 	*x = Activate{}
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8171,7 +8275,7 @@ func (x *Activate) String() string {
 func (*Activate) ProtoMessage() {}
 
 func (x *Activate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[92]
+	mi := &file_roost_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8184,7 +8288,7 @@ func (x *Activate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Activate.ProtoReflect.Descriptor instead.
 func (*Activate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{92}
+	return file_roost_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Activate) GetClaim() uint64 {
@@ -8224,7 +8328,7 @@ type Launch struct {
 
 func (x *Launch) Reset() {
 	*x = Launch{}
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8236,7 +8340,7 @@ func (x *Launch) String() string {
 func (*Launch) ProtoMessage() {}
 
 func (x *Launch) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[93]
+	mi := &file_roost_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8249,7 +8353,7 @@ func (x *Launch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Launch.ProtoReflect.Descriptor instead.
 func (*Launch) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{93}
+	return file_roost_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *Launch) GetAttempt() *AttemptRef {
@@ -8270,7 +8374,7 @@ type TakeCheckpoint struct {
 
 func (x *TakeCheckpoint) Reset() {
 	*x = TakeCheckpoint{}
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8282,7 +8386,7 @@ func (x *TakeCheckpoint) String() string {
 func (*TakeCheckpoint) ProtoMessage() {}
 
 func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[94]
+	mi := &file_roost_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8295,7 +8399,7 @@ func (x *TakeCheckpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeCheckpoint.ProtoReflect.Descriptor instead.
 func (*TakeCheckpoint) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{94}
+	return file_roost_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *TakeCheckpoint) GetAttempt() *AttemptRef {
@@ -8324,7 +8428,7 @@ type CheckpointKept struct {
 
 func (x *CheckpointKept) Reset() {
 	*x = CheckpointKept{}
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8336,7 +8440,7 @@ func (x *CheckpointKept) String() string {
 func (*CheckpointKept) ProtoMessage() {}
 
 func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[95]
+	mi := &file_roost_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8349,7 +8453,7 @@ func (x *CheckpointKept) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointKept.ProtoReflect.Descriptor instead.
 func (*CheckpointKept) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{95}
+	return file_roost_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *CheckpointKept) GetAttempt() *AttemptRef {
@@ -8384,7 +8488,7 @@ type Freeze struct {
 
 func (x *Freeze) Reset() {
 	*x = Freeze{}
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8396,7 +8500,7 @@ func (x *Freeze) String() string {
 func (*Freeze) ProtoMessage() {}
 
 func (x *Freeze) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[96]
+	mi := &file_roost_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8409,7 +8513,7 @@ func (x *Freeze) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freeze.ProtoReflect.Descriptor instead.
 func (*Freeze) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{96}
+	return file_roost_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *Freeze) GetAttempt() *AttemptRef {
@@ -8437,7 +8541,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8449,7 +8553,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[97]
+	mi := &file_roost_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8462,7 +8566,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{97}
+	return file_roost_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Signal) GetAttempt() *AttemptRef {
@@ -8491,7 +8595,7 @@ type Limit struct {
 
 func (x *Limit) Reset() {
 	*x = Limit{}
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8503,7 +8607,7 @@ func (x *Limit) String() string {
 func (*Limit) ProtoMessage() {}
 
 func (x *Limit) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[98]
+	mi := &file_roost_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8516,7 +8620,7 @@ func (x *Limit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limit.ProtoReflect.Descriptor instead.
 func (*Limit) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{98}
+	return file_roost_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *Limit) GetAttempt() *AttemptRef {
@@ -8553,7 +8657,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8565,7 +8669,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[99]
+	mi := &file_roost_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8578,7 +8682,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{99}
+	return file_roost_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *Message) GetAttempt() *AttemptRef {
@@ -8651,7 +8755,7 @@ type Program struct {
 
 func (x *Program) Reset() {
 	*x = Program{}
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8663,7 +8767,7 @@ func (x *Program) String() string {
 func (*Program) ProtoMessage() {}
 
 func (x *Program) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[100]
+	mi := &file_roost_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8676,7 +8780,7 @@ func (x *Program) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Program.ProtoReflect.Descriptor instead.
 func (*Program) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{100}
+	return file_roost_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *Program) GetExecutable() string {
@@ -8919,7 +9023,7 @@ type Bounds struct {
 
 func (x *Bounds) Reset() {
 	*x = Bounds{}
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8931,7 +9035,7 @@ func (x *Bounds) String() string {
 func (*Bounds) ProtoMessage() {}
 
 func (x *Bounds) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[101]
+	mi := &file_roost_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8944,7 +9048,7 @@ func (x *Bounds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bounds.ProtoReflect.Descriptor instead.
 func (*Bounds) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{101}
+	return file_roost_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *Bounds) GetCpuNs() int64 {
@@ -9015,7 +9119,7 @@ type CheckpointPolicy struct {
 
 func (x *CheckpointPolicy) Reset() {
 	*x = CheckpointPolicy{}
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9027,7 +9131,7 @@ func (x *CheckpointPolicy) String() string {
 func (*CheckpointPolicy) ProtoMessage() {}
 
 func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[102]
+	mi := &file_roost_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9040,7 +9144,7 @@ func (x *CheckpointPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPolicy.ProtoReflect.Descriptor instead.
 func (*CheckpointPolicy) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{102}
+	return file_roost_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *CheckpointPolicy) GetMethod() CheckpointPolicy_Method {
@@ -9136,7 +9240,7 @@ type Image struct {
 
 func (x *Image) Reset() {
 	*x = Image{}
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9148,7 +9252,7 @@ func (x *Image) String() string {
 func (*Image) ProtoMessage() {}
 
 func (x *Image) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[103]
+	mi := &file_roost_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9161,7 +9265,7 @@ func (x *Image) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Image.ProtoReflect.Descriptor instead.
 func (*Image) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{103}
+	return file_roost_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *Image) GetSequence() uint64 {
@@ -9274,7 +9378,7 @@ type FetchImageRequest struct {
 
 func (x *FetchImageRequest) Reset() {
 	*x = FetchImageRequest{}
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9286,7 +9390,7 @@ func (x *FetchImageRequest) String() string {
 func (*FetchImageRequest) ProtoMessage() {}
 
 func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[104]
+	mi := &file_roost_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9299,7 +9403,7 @@ func (x *FetchImageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchImageRequest.ProtoReflect.Descriptor instead.
 func (*FetchImageRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{104}
+	return file_roost_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *FetchImageRequest) GetSchedd() string {
@@ -9344,7 +9448,7 @@ type ImageRight struct {
 
 func (x *ImageRight) Reset() {
 	*x = ImageRight{}
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9356,7 +9460,7 @@ func (x *ImageRight) String() string {
 func (*ImageRight) ProtoMessage() {}
 
 func (x *ImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[105]
+	mi := &file_roost_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9369,7 +9473,7 @@ func (x *ImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImageRight.ProtoReflect.Descriptor instead.
 func (*ImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{105}
+	return file_roost_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ImageRight) GetSchedd() string {
@@ -9419,7 +9523,7 @@ type SignedImageRight struct {
 
 func (x *SignedImageRight) Reset() {
 	*x = SignedImageRight{}
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9431,7 +9535,7 @@ func (x *SignedImageRight) String() string {
 func (*SignedImageRight) ProtoMessage() {}
 
 func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[106]
+	mi := &file_roost_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9444,7 +9548,7 @@ func (x *SignedImageRight) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignedImageRight.ProtoReflect.Descriptor instead.
 func (*SignedImageRight) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{106}
+	return file_roost_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *SignedImageRight) GetRight() []byte {
@@ -9477,7 +9581,7 @@ type RemoveImageReply struct {
 
 func (x *RemoveImageReply) Reset() {
 	*x = RemoveImageReply{}
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9489,7 +9593,7 @@ func (x *RemoveImageReply) String() string {
 func (*RemoveImageReply) ProtoMessage() {}
 
 func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[107]
+	mi := &file_roost_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9502,7 +9606,7 @@ func (x *RemoveImageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveImageReply.ProtoReflect.Descriptor instead.
 func (*RemoveImageReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{107}
+	return file_roost_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *RemoveImageReply) GetRemoved() bool {
@@ -9524,7 +9628,7 @@ type Vacate struct {
 
 func (x *Vacate) Reset() {
 	*x = Vacate{}
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9536,7 +9640,7 @@ func (x *Vacate) String() string {
 func (*Vacate) ProtoMessage() {}
 
 func (x *Vacate) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[108]
+	mi := &file_roost_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9549,7 +9653,7 @@ func (x *Vacate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vacate.ProtoReflect.Descriptor instead.
 func (*Vacate) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{108}
+	return file_roost_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *Vacate) GetAttempt() *AttemptRef {
@@ -9589,7 +9693,7 @@ type Acknowledge struct {
 
 func (x *Acknowledge) Reset() {
 	*x = Acknowledge{}
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9601,7 +9705,7 @@ func (x *Acknowledge) String() string {
 func (*Acknowledge) ProtoMessage() {}
 
 func (x *Acknowledge) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[109]
+	mi := &file_roost_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9614,7 +9718,7 @@ func (x *Acknowledge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acknowledge.ProtoReflect.Descriptor instead.
 func (*Acknowledge) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{109}
+	return file_roost_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *Acknowledge) GetAttempts() []*AttemptRef {
@@ -9633,7 +9737,7 @@ type ReleaseClaim struct {
 
 func (x *ReleaseClaim) Reset() {
 	*x = ReleaseClaim{}
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9645,7 +9749,7 @@ func (x *ReleaseClaim) String() string {
 func (*ReleaseClaim) ProtoMessage() {}
 
 func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[110]
+	mi := &file_roost_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9658,7 +9762,7 @@ func (x *ReleaseClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseClaim.ProtoReflect.Descriptor instead.
 func (*ReleaseClaim) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{110}
+	return file_roost_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *ReleaseClaim) GetClaim() uint64 {
@@ -9681,7 +9785,7 @@ type RenewLeases struct {
 
 func (x *RenewLeases) Reset() {
 	*x = RenewLeases{}
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9693,7 +9797,7 @@ func (x *RenewLeases) String() string {
 func (*RenewLeases) ProtoMessage() {}
 
 func (x *RenewLeases) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[111]
+	mi := &file_roost_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9706,7 +9810,7 @@ func (x *RenewLeases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewLeases.ProtoReflect.Descriptor instead.
 func (*RenewLeases) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{111}
+	return file_roost_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *RenewLeases) GetHeard() uint64 {
@@ -9753,7 +9857,7 @@ type FromStartd struct {
 
 func (x *FromStartd) Reset() {
 	*x = FromStartd{}
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9765,7 +9869,7 @@ func (x *FromStartd) String() string {
 func (*FromStartd) ProtoMessage() {}
 
 func (x *FromStartd) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[112]
+	mi := &file_roost_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9778,7 +9882,7 @@ func (x *FromStartd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FromStartd.ProtoReflect.Descriptor instead.
 func (*FromStartd) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{112}
+	return file_roost_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *FromStartd) GetOf() isFromStartd_Of {
@@ -9983,7 +10087,7 @@ type ReachWanted struct {
 
 func (x *ReachWanted) Reset() {
 	*x = ReachWanted{}
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9995,7 +10099,7 @@ func (x *ReachWanted) String() string {
 func (*ReachWanted) ProtoMessage() {}
 
 func (x *ReachWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[113]
+	mi := &file_roost_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10008,7 +10112,7 @@ func (x *ReachWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachWanted.ProtoReflect.Descriptor instead.
 func (*ReachWanted) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{113}
+	return file_roost_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReachWanted) GetAttempt() *AttemptRef {
@@ -10037,7 +10141,7 @@ type ReachCall struct {
 
 func (x *ReachCall) Reset() {
 	*x = ReachCall{}
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10049,7 +10153,7 @@ func (x *ReachCall) String() string {
 func (*ReachCall) ProtoMessage() {}
 
 func (x *ReachCall) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[114]
+	mi := &file_roost_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10062,7 +10166,7 @@ func (x *ReachCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachCall.ProtoReflect.Descriptor instead.
 func (*ReachCall) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{114}
+	return file_roost_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ReachCall) GetCommand() []string {
@@ -10105,7 +10209,7 @@ type ReachOutput struct {
 
 func (x *ReachOutput) Reset() {
 	*x = ReachOutput{}
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10117,7 +10221,7 @@ func (x *ReachOutput) String() string {
 func (*ReachOutput) ProtoMessage() {}
 
 func (x *ReachOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[115]
+	mi := &file_roost_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10130,7 +10234,7 @@ func (x *ReachOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachOutput.ProtoReflect.Descriptor instead.
 func (*ReachOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{115}
+	return file_roost_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ReachOutput) GetAttempt() *AttemptRef {
@@ -10217,7 +10321,7 @@ type SessionWelcome struct {
 
 func (x *SessionWelcome) Reset() {
 	*x = SessionWelcome{}
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10229,7 +10333,7 @@ func (x *SessionWelcome) String() string {
 func (*SessionWelcome) ProtoMessage() {}
 
 func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[116]
+	mi := &file_roost_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10242,7 +10346,7 @@ func (x *SessionWelcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionWelcome.ProtoReflect.Descriptor instead.
 func (*SessionWelcome) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{116}
+	return file_roost_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *SessionWelcome) GetNode() string {
@@ -10299,7 +10403,7 @@ type ClaimState struct {
 
 func (x *ClaimState) Reset() {
 	*x = ClaimState{}
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10311,7 +10415,7 @@ func (x *ClaimState) String() string {
 func (*ClaimState) ProtoMessage() {}
 
 func (x *ClaimState) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[117]
+	mi := &file_roost_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10324,7 +10428,7 @@ func (x *ClaimState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimState.ProtoReflect.Descriptor instead.
 func (*ClaimState) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{117}
+	return file_roost_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ClaimState) GetClaim() uint64 {
@@ -10416,7 +10520,7 @@ type Placed struct {
 
 func (x *Placed) Reset() {
 	*x = Placed{}
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10428,7 +10532,7 @@ func (x *Placed) String() string {
 func (*Placed) ProtoMessage() {}
 
 func (x *Placed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[118]
+	mi := &file_roost_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10441,7 +10545,7 @@ func (x *Placed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed.ProtoReflect.Descriptor instead.
 func (*Placed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118}
+	return file_roost_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *Placed) GetUnits() []string {
@@ -10476,7 +10580,7 @@ type ClaimReady struct {
 
 func (x *ClaimReady) Reset() {
 	*x = ClaimReady{}
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10488,7 +10592,7 @@ func (x *ClaimReady) String() string {
 func (*ClaimReady) ProtoMessage() {}
 
 func (x *ClaimReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[119]
+	mi := &file_roost_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10501,7 +10605,7 @@ func (x *ClaimReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReady.ProtoReflect.Descriptor instead.
 func (*ClaimReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{119}
+	return file_roost_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *ClaimReady) GetClaim() uint64 {
@@ -10530,7 +10634,7 @@ type Suspended struct {
 
 func (x *Suspended) Reset() {
 	*x = Suspended{}
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10542,7 +10646,7 @@ func (x *Suspended) String() string {
 func (*Suspended) ProtoMessage() {}
 
 func (x *Suspended) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[120]
+	mi := &file_roost_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10555,7 +10659,7 @@ func (x *Suspended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Suspended.ProtoReflect.Descriptor instead.
 func (*Suspended) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{120}
+	return file_roost_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *Suspended) GetAttempt() *AttemptRef {
@@ -10596,7 +10700,7 @@ type ClaimReply struct {
 
 func (x *ClaimReply) Reset() {
 	*x = ClaimReply{}
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10608,7 +10712,7 @@ func (x *ClaimReply) String() string {
 func (*ClaimReply) ProtoMessage() {}
 
 func (x *ClaimReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[121]
+	mi := &file_roost_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10621,7 +10725,7 @@ func (x *ClaimReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimReply.ProtoReflect.Descriptor instead.
 func (*ClaimReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{121}
+	return file_roost_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ClaimReply) GetGrant() uint64 {
@@ -10700,7 +10804,7 @@ type InputReady struct {
 
 func (x *InputReady) Reset() {
 	*x = InputReady{}
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10712,7 +10816,7 @@ func (x *InputReady) String() string {
 func (*InputReady) ProtoMessage() {}
 
 func (x *InputReady) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[122]
+	mi := &file_roost_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10725,7 +10829,7 @@ func (x *InputReady) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputReady.ProtoReflect.Descriptor instead.
 func (*InputReady) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{122}
+	return file_roost_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *InputReady) GetAttempt() *AttemptRef {
@@ -10766,7 +10870,7 @@ type Started struct {
 
 func (x *Started) Reset() {
 	*x = Started{}
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10778,7 +10882,7 @@ func (x *Started) String() string {
 func (*Started) ProtoMessage() {}
 
 func (x *Started) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[123]
+	mi := &file_roost_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10791,7 +10895,7 @@ func (x *Started) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Started.ProtoReflect.Descriptor instead.
 func (*Started) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{123}
+	return file_roost_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *Started) GetAttempt() *AttemptRef {
@@ -10825,7 +10929,7 @@ type Exited struct {
 
 func (x *Exited) Reset() {
 	*x = Exited{}
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10837,7 +10941,7 @@ func (x *Exited) String() string {
 func (*Exited) ProtoMessage() {}
 
 func (x *Exited) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[124]
+	mi := &file_roost_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10850,7 +10954,7 @@ func (x *Exited) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exited.ProtoReflect.Descriptor instead.
 func (*Exited) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{124}
+	return file_roost_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *Exited) GetAttempt() *AttemptRef {
@@ -10930,7 +11034,7 @@ type CheckpointTaken struct {
 
 func (x *CheckpointTaken) Reset() {
 	*x = CheckpointTaken{}
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10942,7 +11046,7 @@ func (x *CheckpointTaken) String() string {
 func (*CheckpointTaken) ProtoMessage() {}
 
 func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[125]
+	mi := &file_roost_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10955,7 +11059,7 @@ func (x *CheckpointTaken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointTaken.ProtoReflect.Descriptor instead.
 func (*CheckpointTaken) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{125}
+	return file_roost_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *CheckpointTaken) GetAttempt() *AttemptRef {
@@ -11002,7 +11106,7 @@ type UsageReport struct {
 
 func (x *UsageReport) Reset() {
 	*x = UsageReport{}
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11014,7 +11118,7 @@ func (x *UsageReport) String() string {
 func (*UsageReport) ProtoMessage() {}
 
 func (x *UsageReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[126]
+	mi := &file_roost_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11027,7 +11131,7 @@ func (x *UsageReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageReport.ProtoReflect.Descriptor instead.
 func (*UsageReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{126}
+	return file_roost_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *UsageReport) GetAttempts() []*AttemptUsage {
@@ -11048,7 +11152,7 @@ type AttemptUsage struct {
 
 func (x *AttemptUsage) Reset() {
 	*x = AttemptUsage{}
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11060,7 +11164,7 @@ func (x *AttemptUsage) String() string {
 func (*AttemptUsage) ProtoMessage() {}
 
 func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[127]
+	mi := &file_roost_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11073,7 +11177,7 @@ func (x *AttemptUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptUsage.ProtoReflect.Descriptor instead.
 func (*AttemptUsage) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{127}
+	return file_roost_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *AttemptUsage) GetAttempt() *AttemptRef {
@@ -11119,7 +11223,7 @@ type ShellInput struct {
 
 func (x *ShellInput) Reset() {
 	*x = ShellInput{}
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11131,7 +11235,7 @@ func (x *ShellInput) String() string {
 func (*ShellInput) ProtoMessage() {}
 
 func (x *ShellInput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[128]
+	mi := &file_roost_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11144,7 +11248,7 @@ func (x *ShellInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellInput.ProtoReflect.Descriptor instead.
 func (*ShellInput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{128}
+	return file_roost_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ShellInput) GetTask() string {
@@ -11252,7 +11356,7 @@ type ShellOutput struct {
 
 func (x *ShellOutput) Reset() {
 	*x = ShellOutput{}
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11264,7 +11368,7 @@ func (x *ShellOutput) String() string {
 func (*ShellOutput) ProtoMessage() {}
 
 func (x *ShellOutput) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[129]
+	mi := &file_roost_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11277,7 +11381,7 @@ func (x *ShellOutput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShellOutput.ProtoReflect.Descriptor instead.
 func (*ShellOutput) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{129}
+	return file_roost_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ShellOutput) GetData() []byte {
@@ -11332,7 +11436,7 @@ type ClaimLost struct {
 
 func (x *ClaimLost) Reset() {
 	*x = ClaimLost{}
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11344,7 +11448,7 @@ func (x *ClaimLost) String() string {
 func (*ClaimLost) ProtoMessage() {}
 
 func (x *ClaimLost) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[130]
+	mi := &file_roost_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11357,7 +11461,7 @@ func (x *ClaimLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimLost.ProtoReflect.Descriptor instead.
 func (*ClaimLost) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{130}
+	return file_roost_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *ClaimLost) GetClaim() uint64 {
@@ -11383,7 +11487,7 @@ type LeasesRenewed struct {
 
 func (x *LeasesRenewed) Reset() {
 	*x = LeasesRenewed{}
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11395,7 +11499,7 @@ func (x *LeasesRenewed) String() string {
 func (*LeasesRenewed) ProtoMessage() {}
 
 func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[131]
+	mi := &file_roost_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11408,7 +11512,7 @@ func (x *LeasesRenewed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeasesRenewed.ProtoReflect.Descriptor instead.
 func (*LeasesRenewed) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{131}
+	return file_roost_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *LeasesRenewed) GetWord() uint64 {
@@ -11431,7 +11535,7 @@ type FileEntry struct {
 
 func (x *FileEntry) Reset() {
 	*x = FileEntry{}
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11443,7 +11547,7 @@ func (x *FileEntry) String() string {
 func (*FileEntry) ProtoMessage() {}
 
 func (x *FileEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[132]
+	mi := &file_roost_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11456,7 +11560,7 @@ func (x *FileEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileEntry.ProtoReflect.Descriptor instead.
 func (*FileEntry) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{132}
+	return file_roost_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *FileEntry) GetName() string {
@@ -11514,7 +11618,7 @@ type FileChunk struct {
 
 func (x *FileChunk) Reset() {
 	*x = FileChunk{}
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11526,7 +11630,7 @@ func (x *FileChunk) String() string {
 func (*FileChunk) ProtoMessage() {}
 
 func (x *FileChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[133]
+	mi := &file_roost_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11539,7 +11643,7 @@ func (x *FileChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileChunk.ProtoReflect.Descriptor instead.
 func (*FileChunk) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{133}
+	return file_roost_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *FileChunk) GetSchedd() string {
@@ -11623,7 +11727,7 @@ type TransferTotals struct {
 
 func (x *TransferTotals) Reset() {
 	*x = TransferTotals{}
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11635,7 +11739,7 @@ func (x *TransferTotals) String() string {
 func (*TransferTotals) ProtoMessage() {}
 
 func (x *TransferTotals) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[134]
+	mi := &file_roost_proto_msgTypes[135]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11648,7 +11752,7 @@ func (x *TransferTotals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTotals.ProtoReflect.Descriptor instead.
 func (*TransferTotals) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{134}
+	return file_roost_proto_rawDescGZIP(), []int{135}
 }
 
 func (x *TransferTotals) GetFiles() uint64 {
@@ -11675,7 +11779,7 @@ type PutReply struct {
 
 func (x *PutReply) Reset() {
 	*x = PutReply{}
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11687,7 +11791,7 @@ func (x *PutReply) String() string {
 func (*PutReply) ProtoMessage() {}
 
 func (x *PutReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[135]
+	mi := &file_roost_proto_msgTypes[136]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11700,7 +11804,7 @@ func (x *PutReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutReply.ProtoReflect.Descriptor instead.
 func (*PutReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{135}
+	return file_roost_proto_rawDescGZIP(), []int{136}
 }
 
 func (x *PutReply) GetFiles() uint32 {
@@ -11729,7 +11833,7 @@ type FetchRequest struct {
 
 func (x *FetchRequest) Reset() {
 	*x = FetchRequest{}
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11741,7 +11845,7 @@ func (x *FetchRequest) String() string {
 func (*FetchRequest) ProtoMessage() {}
 
 func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[136]
+	mi := &file_roost_proto_msgTypes[137]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11754,7 +11858,7 @@ func (x *FetchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
 func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{136}
+	return file_roost_proto_rawDescGZIP(), []int{137}
 }
 
 func (x *FetchRequest) GetSchedd() string {
@@ -11798,7 +11902,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11810,7 +11914,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[137]
+	mi := &file_roost_proto_msgTypes[138]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11823,7 +11927,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{137}
+	return file_roost_proto_rawDescGZIP(), []int{138}
 }
 
 func (x *TailRequest) GetSchedd() string {
@@ -11891,7 +11995,7 @@ type GuardSigns struct {
 
 func (x *GuardSigns) Reset() {
 	*x = GuardSigns{}
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11903,7 +12007,7 @@ func (x *GuardSigns) String() string {
 func (*GuardSigns) ProtoMessage() {}
 
 func (x *GuardSigns) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[138]
+	mi := &file_roost_proto_msgTypes[139]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11916,7 +12020,7 @@ func (x *GuardSigns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardSigns.ProtoReflect.Descriptor instead.
 func (*GuardSigns) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{138}
+	return file_roost_proto_rawDescGZIP(), []int{139}
 }
 
 func (x *GuardSigns) GetSequence() uint64 {
@@ -12059,7 +12163,7 @@ type IdleSource struct {
 
 func (x *IdleSource) Reset() {
 	*x = IdleSource{}
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12071,7 +12175,7 @@ func (x *IdleSource) String() string {
 func (*IdleSource) ProtoMessage() {}
 
 func (x *IdleSource) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[139]
+	mi := &file_roost_proto_msgTypes[140]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12084,7 +12188,7 @@ func (x *IdleSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IdleSource.ProtoReflect.Descriptor instead.
 func (*IdleSource) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{139}
+	return file_roost_proto_rawDescGZIP(), []int{140}
 }
 
 func (x *IdleSource) GetName() string {
@@ -12134,7 +12238,7 @@ type Pause struct {
 
 func (x *Pause) Reset() {
 	*x = Pause{}
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12146,7 +12250,7 @@ func (x *Pause) String() string {
 func (*Pause) ProtoMessage() {}
 
 func (x *Pause) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[140]
+	mi := &file_roost_proto_msgTypes[141]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12159,7 +12263,7 @@ func (x *Pause) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pause.ProtoReflect.Descriptor instead.
 func (*Pause) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{140}
+	return file_roost_proto_rawDescGZIP(), []int{141}
 }
 
 func (x *Pause) GetUntil() int64 {
@@ -12207,7 +12311,7 @@ type GuardReport struct {
 
 func (x *GuardReport) Reset() {
 	*x = GuardReport{}
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12219,7 +12323,7 @@ func (x *GuardReport) String() string {
 func (*GuardReport) ProtoMessage() {}
 
 func (x *GuardReport) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[141]
+	mi := &file_roost_proto_msgTypes[142]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12232,7 +12336,7 @@ func (x *GuardReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GuardReport.ProtoReflect.Descriptor instead.
 func (*GuardReport) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{141}
+	return file_roost_proto_rawDescGZIP(), []int{142}
 }
 
 func (x *GuardReport) GetStartd() string {
@@ -12307,7 +12411,7 @@ type Tenant struct {
 
 func (x *Tenant) Reset() {
 	*x = Tenant{}
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12319,7 +12423,7 @@ func (x *Tenant) String() string {
 func (*Tenant) ProtoMessage() {}
 
 func (x *Tenant) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[142]
+	mi := &file_roost_proto_msgTypes[143]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12332,7 +12436,7 @@ func (x *Tenant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tenant.ProtoReflect.Descriptor instead.
 func (*Tenant) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{142}
+	return file_roost_proto_rawDescGZIP(), []int{143}
 }
 
 func (x *Tenant) GetTask() string {
@@ -12401,7 +12505,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12413,7 +12517,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[143]
+	mi := &file_roost_proto_msgTypes[144]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12426,7 +12530,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{143}
+	return file_roost_proto_rawDescGZIP(), []int{144}
 }
 
 func (x *PauseRequest) GetUntil() int64 {
@@ -12451,7 +12555,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12463,7 +12567,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[144]
+	mi := &file_roost_proto_msgTypes[145]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12476,7 +12580,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{144}
+	return file_roost_proto_rawDescGZIP(), []int{145}
 }
 
 type OwnerReply struct {
@@ -12490,7 +12594,7 @@ type OwnerReply struct {
 
 func (x *OwnerReply) Reset() {
 	*x = OwnerReply{}
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12502,7 +12606,7 @@ func (x *OwnerReply) String() string {
 func (*OwnerReply) ProtoMessage() {}
 
 func (x *OwnerReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[145]
+	mi := &file_roost_proto_msgTypes[146]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12515,7 +12619,7 @@ func (x *OwnerReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnerReply.ProtoReflect.Descriptor instead.
 func (*OwnerReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{145}
+	return file_roost_proto_rawDescGZIP(), []int{146}
 }
 
 func (x *OwnerReply) GetPause() *Pause {
@@ -12547,7 +12651,7 @@ type MineRequest struct {
 
 func (x *MineRequest) Reset() {
 	*x = MineRequest{}
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12559,7 +12663,7 @@ func (x *MineRequest) String() string {
 func (*MineRequest) ProtoMessage() {}
 
 func (x *MineRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[146]
+	mi := &file_roost_proto_msgTypes[147]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12572,7 +12676,7 @@ func (x *MineRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineRequest.ProtoReflect.Descriptor instead.
 func (*MineRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{146}
+	return file_roost_proto_rawDescGZIP(), []int{147}
 }
 
 type MineReply struct {
@@ -12586,7 +12690,7 @@ type MineReply struct {
 
 func (x *MineReply) Reset() {
 	*x = MineReply{}
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12598,7 +12702,7 @@ func (x *MineReply) String() string {
 func (*MineReply) ProtoMessage() {}
 
 func (x *MineReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[147]
+	mi := &file_roost_proto_msgTypes[148]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12611,7 +12715,7 @@ func (x *MineReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MineReply.ProtoReflect.Descriptor instead.
 func (*MineReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{147}
+	return file_roost_proto_rawDescGZIP(), []int{148}
 }
 
 func (x *MineReply) GetSigns() *GuardSigns {
@@ -12648,7 +12752,7 @@ type PresentRequest struct {
 
 func (x *PresentRequest) Reset() {
 	*x = PresentRequest{}
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12660,7 +12764,7 @@ func (x *PresentRequest) String() string {
 func (*PresentRequest) ProtoMessage() {}
 
 func (x *PresentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[148]
+	mi := &file_roost_proto_msgTypes[149]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12673,7 +12777,7 @@ func (x *PresentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentRequest.ProtoReflect.Descriptor instead.
 func (*PresentRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{148}
+	return file_roost_proto_rawDescGZIP(), []int{149}
 }
 
 func (x *PresentRequest) GetInput() int64 {
@@ -12712,7 +12816,7 @@ type PresentReply struct {
 
 func (x *PresentReply) Reset() {
 	*x = PresentReply{}
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12724,7 +12828,7 @@ func (x *PresentReply) String() string {
 func (*PresentReply) ProtoMessage() {}
 
 func (x *PresentReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[149]
+	mi := &file_roost_proto_msgTypes[150]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12737,7 +12841,7 @@ func (x *PresentReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PresentReply.ProtoReflect.Descriptor instead.
 func (*PresentReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{149}
+	return file_roost_proto_rawDescGZIP(), []int{150}
 }
 
 type GreetRequest struct {
@@ -12748,7 +12852,7 @@ type GreetRequest struct {
 
 func (x *GreetRequest) Reset() {
 	*x = GreetRequest{}
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12760,7 +12864,7 @@ func (x *GreetRequest) String() string {
 func (*GreetRequest) ProtoMessage() {}
 
 func (x *GreetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[150]
+	mi := &file_roost_proto_msgTypes[151]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12773,7 +12877,7 @@ func (x *GreetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetRequest.ProtoReflect.Descriptor instead.
 func (*GreetRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{150}
+	return file_roost_proto_rawDescGZIP(), []int{151}
 }
 
 type GreetReply struct {
@@ -12786,7 +12890,7 @@ type GreetReply struct {
 
 func (x *GreetReply) Reset() {
 	*x = GreetReply{}
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12798,7 +12902,7 @@ func (x *GreetReply) String() string {
 func (*GreetReply) ProtoMessage() {}
 
 func (x *GreetReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[151]
+	mi := &file_roost_proto_msgTypes[152]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12811,7 +12915,7 @@ func (x *GreetReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GreetReply.ProtoReflect.Descriptor instead.
 func (*GreetReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{151}
+	return file_roost_proto_rawDescGZIP(), []int{152}
 }
 
 func (x *GreetReply) GetPool() string {
@@ -12842,7 +12946,7 @@ type JoinRequest struct {
 
 func (x *JoinRequest) Reset() {
 	*x = JoinRequest{}
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12854,7 +12958,7 @@ func (x *JoinRequest) String() string {
 func (*JoinRequest) ProtoMessage() {}
 
 func (x *JoinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[152]
+	mi := &file_roost_proto_msgTypes[153]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12867,7 +12971,7 @@ func (x *JoinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
 func (*JoinRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{152}
+	return file_roost_proto_rawDescGZIP(), []int{153}
 }
 
 func (x *JoinRequest) GetSecret() []byte {
@@ -12922,7 +13026,7 @@ type JoinReply struct {
 
 func (x *JoinReply) Reset() {
 	*x = JoinReply{}
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -12934,7 +13038,7 @@ func (x *JoinReply) String() string {
 func (*JoinReply) ProtoMessage() {}
 
 func (x *JoinReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[153]
+	mi := &file_roost_proto_msgTypes[154]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -12947,7 +13051,7 @@ func (x *JoinReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinReply.ProtoReflect.Descriptor instead.
 func (*JoinReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{153}
+	return file_roost_proto_rawDescGZIP(), []int{154}
 }
 
 func (x *JoinReply) GetCertificate() []byte {
@@ -13022,7 +13126,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13034,7 +13138,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[154]
+	mi := &file_roost_proto_msgTypes[155]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13047,7 +13151,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{154}
+	return file_roost_proto_rawDescGZIP(), []int{155}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -13066,7 +13170,7 @@ type RenewReply struct {
 
 func (x *RenewReply) Reset() {
 	*x = RenewReply{}
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13078,7 +13182,7 @@ func (x *RenewReply) String() string {
 func (*RenewReply) ProtoMessage() {}
 
 func (x *RenewReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[155]
+	mi := &file_roost_proto_msgTypes[156]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13091,7 +13195,7 @@ func (x *RenewReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewReply.ProtoReflect.Descriptor instead.
 func (*RenewReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{155}
+	return file_roost_proto_rawDescGZIP(), []int{156}
 }
 
 func (x *RenewReply) GetCertificate() []byte {
@@ -13109,7 +13213,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13121,7 +13225,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[156]
+	mi := &file_roost_proto_msgTypes[157]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13134,7 +13238,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{156}
+	return file_roost_proto_rawDescGZIP(), []int{157}
 }
 
 type LeaveReply struct {
@@ -13145,7 +13249,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13157,7 +13261,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[157]
+	mi := &file_roost_proto_msgTypes[158]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13170,7 +13274,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{157}
+	return file_roost_proto_rawDescGZIP(), []int{158}
 }
 
 type RevokedRequest struct {
@@ -13182,7 +13286,7 @@ type RevokedRequest struct {
 
 func (x *RevokedRequest) Reset() {
 	*x = RevokedRequest{}
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13194,7 +13298,7 @@ func (x *RevokedRequest) String() string {
 func (*RevokedRequest) ProtoMessage() {}
 
 func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[158]
+	mi := &file_roost_proto_msgTypes[159]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13207,7 +13311,7 @@ func (x *RevokedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedRequest.ProtoReflect.Descriptor instead.
 func (*RevokedRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{158}
+	return file_roost_proto_rawDescGZIP(), []int{159}
 }
 
 func (x *RevokedRequest) GetNumber() int64 {
@@ -13226,7 +13330,7 @@ type RevokedReply struct {
 
 func (x *RevokedReply) Reset() {
 	*x = RevokedReply{}
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13238,7 +13342,7 @@ func (x *RevokedReply) String() string {
 func (*RevokedReply) ProtoMessage() {}
 
 func (x *RevokedReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[159]
+	mi := &file_roost_proto_msgTypes[160]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13251,7 +13355,7 @@ func (x *RevokedReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedReply.ProtoReflect.Descriptor instead.
 func (*RevokedReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{159}
+	return file_roost_proto_rawDescGZIP(), []int{160}
 }
 
 func (x *RevokedReply) GetList() []byte {
@@ -13272,7 +13376,7 @@ type MakeTokenRequest struct {
 
 func (x *MakeTokenRequest) Reset() {
 	*x = MakeTokenRequest{}
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13284,7 +13388,7 @@ func (x *MakeTokenRequest) String() string {
 func (*MakeTokenRequest) ProtoMessage() {}
 
 func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[160]
+	mi := &file_roost_proto_msgTypes[161]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13297,7 +13401,7 @@ func (x *MakeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenRequest.ProtoReflect.Descriptor instead.
 func (*MakeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{160}
+	return file_roost_proto_rawDescGZIP(), []int{161}
 }
 
 func (x *MakeTokenRequest) GetPart() string {
@@ -13332,7 +13436,7 @@ type MakeTokenReply struct {
 
 func (x *MakeTokenReply) Reset() {
 	*x = MakeTokenReply{}
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13344,7 +13448,7 @@ func (x *MakeTokenReply) String() string {
 func (*MakeTokenReply) ProtoMessage() {}
 
 func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[161]
+	mi := &file_roost_proto_msgTypes[162]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13357,7 +13461,7 @@ func (x *MakeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeTokenReply.ProtoReflect.Descriptor instead.
 func (*MakeTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{161}
+	return file_roost_proto_rawDescGZIP(), []int{162}
 }
 
 func (x *MakeTokenReply) GetToken() string {
@@ -13397,7 +13501,7 @@ type TokenInfo struct {
 
 func (x *TokenInfo) Reset() {
 	*x = TokenInfo{}
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13409,7 +13513,7 @@ func (x *TokenInfo) String() string {
 func (*TokenInfo) ProtoMessage() {}
 
 func (x *TokenInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[162]
+	mi := &file_roost_proto_msgTypes[163]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13422,7 +13526,7 @@ func (x *TokenInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenInfo.ProtoReflect.Descriptor instead.
 func (*TokenInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{162}
+	return file_roost_proto_rawDescGZIP(), []int{163}
 }
 
 func (x *TokenInfo) GetId() string {
@@ -13490,7 +13594,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13502,7 +13606,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[163]
+	mi := &file_roost_proto_msgTypes[164]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13515,7 +13619,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{163}
+	return file_roost_proto_rawDescGZIP(), []int{164}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -13534,7 +13638,7 @@ type RemoveTokenReply struct {
 
 func (x *RemoveTokenReply) Reset() {
 	*x = RemoveTokenReply{}
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13546,7 +13650,7 @@ func (x *RemoveTokenReply) String() string {
 func (*RemoveTokenReply) ProtoMessage() {}
 
 func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[164]
+	mi := &file_roost_proto_msgTypes[165]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13559,7 +13663,7 @@ func (x *RemoveTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenReply.ProtoReflect.Descriptor instead.
 func (*RemoveTokenReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{164}
+	return file_roost_proto_rawDescGZIP(), []int{165}
 }
 
 func (x *RemoveTokenReply) GetRemoved() *TokenInfo {
@@ -13577,7 +13681,7 @@ type MembersRequest struct {
 
 func (x *MembersRequest) Reset() {
 	*x = MembersRequest{}
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13589,7 +13693,7 @@ func (x *MembersRequest) String() string {
 func (*MembersRequest) ProtoMessage() {}
 
 func (x *MembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[165]
+	mi := &file_roost_proto_msgTypes[166]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13602,7 +13706,7 @@ func (x *MembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersRequest.ProtoReflect.Descriptor instead.
 func (*MembersRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{165}
+	return file_roost_proto_rawDescGZIP(), []int{166}
 }
 
 type MembersReply struct {
@@ -13615,7 +13719,7 @@ type MembersReply struct {
 
 func (x *MembersReply) Reset() {
 	*x = MembersReply{}
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13627,7 +13731,7 @@ func (x *MembersReply) String() string {
 func (*MembersReply) ProtoMessage() {}
 
 func (x *MembersReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[166]
+	mi := &file_roost_proto_msgTypes[167]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13640,7 +13744,7 @@ func (x *MembersReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MembersReply.ProtoReflect.Descriptor instead.
 func (*MembersReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{166}
+	return file_roost_proto_rawDescGZIP(), []int{167}
 }
 
 func (x *MembersReply) GetTokens() []*TokenInfo {
@@ -13673,7 +13777,7 @@ type MemberInfo struct {
 
 func (x *MemberInfo) Reset() {
 	*x = MemberInfo{}
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13685,7 +13789,7 @@ func (x *MemberInfo) String() string {
 func (*MemberInfo) ProtoMessage() {}
 
 func (x *MemberInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[167]
+	mi := &file_roost_proto_msgTypes[168]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13698,7 +13802,7 @@ func (x *MemberInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberInfo.ProtoReflect.Descriptor instead.
 func (*MemberInfo) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{167}
+	return file_roost_proto_rawDescGZIP(), []int{168}
 }
 
 func (x *MemberInfo) GetName() string {
@@ -13767,7 +13871,7 @@ type RevokeRequest struct {
 
 func (x *RevokeRequest) Reset() {
 	*x = RevokeRequest{}
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13779,7 +13883,7 @@ func (x *RevokeRequest) String() string {
 func (*RevokeRequest) ProtoMessage() {}
 
 func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[168]
+	mi := &file_roost_proto_msgTypes[169]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13792,7 +13896,7 @@ func (x *RevokeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeRequest.ProtoReflect.Descriptor instead.
 func (*RevokeRequest) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{168}
+	return file_roost_proto_rawDescGZIP(), []int{169}
 }
 
 func (x *RevokeRequest) GetName() string {
@@ -13818,7 +13922,7 @@ type RevokeReply struct {
 
 func (x *RevokeReply) Reset() {
 	*x = RevokeReply{}
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13830,7 +13934,7 @@ func (x *RevokeReply) String() string {
 func (*RevokeReply) ProtoMessage() {}
 
 func (x *RevokeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[169]
+	mi := &file_roost_proto_msgTypes[170]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13843,7 +13947,7 @@ func (x *RevokeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeReply.ProtoReflect.Descriptor instead.
 func (*RevokeReply) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{169}
+	return file_roost_proto_rawDescGZIP(), []int{170}
 }
 
 func (x *RevokeReply) GetCertificates() uint32 {
@@ -13866,7 +13970,7 @@ type ActReply_Result struct {
 
 func (x *ActReply_Result) Reset() {
 	*x = ActReply_Result{}
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13878,7 +13982,7 @@ func (x *ActReply_Result) String() string {
 func (*ActReply_Result) ProtoMessage() {}
 
 func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[171]
+	mi := &file_roost_proto_msgTypes[172]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13891,7 +13995,7 @@ func (x *ActReply_Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActReply_Result.ProtoReflect.Descriptor instead.
 func (*ActReply_Result) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{32, 0}
+	return file_roost_proto_rawDescGZIP(), []int{33, 0}
 }
 
 func (x *ActReply_Result) GetId() string {
@@ -13940,7 +14044,7 @@ type Explanation_Reason struct {
 
 func (x *Explanation_Reason) Reset() {
 	*x = Explanation_Reason{}
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -13952,7 +14056,7 @@ func (x *Explanation_Reason) String() string {
 func (*Explanation_Reason) ProtoMessage() {}
 
 func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[172]
+	mi := &file_roost_proto_msgTypes[173]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -13965,7 +14069,7 @@ func (x *Explanation_Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Reason.ProtoReflect.Descriptor instead.
 func (*Explanation_Reason) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39, 0}
+	return file_roost_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *Explanation_Reason) GetText() string {
@@ -14005,7 +14109,7 @@ type Explanation_Condition struct {
 
 func (x *Explanation_Condition) Reset() {
 	*x = Explanation_Condition{}
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14017,7 +14121,7 @@ func (x *Explanation_Condition) String() string {
 func (*Explanation_Condition) ProtoMessage() {}
 
 func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[173]
+	mi := &file_roost_proto_msgTypes[174]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14030,7 +14134,7 @@ func (x *Explanation_Condition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation_Condition.ProtoReflect.Descriptor instead.
 func (*Explanation_Condition) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{39, 1}
+	return file_roost_proto_rawDescGZIP(), []int{40, 1}
 }
 
 func (x *Explanation_Condition) GetText() string {
@@ -14102,7 +14206,7 @@ type Placed_Gpu struct {
 
 func (x *Placed_Gpu) Reset() {
 	*x = Placed_Gpu{}
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[179]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -14114,7 +14218,7 @@ func (x *Placed_Gpu) String() string {
 func (*Placed_Gpu) ProtoMessage() {}
 
 func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
-	mi := &file_roost_proto_msgTypes[178]
+	mi := &file_roost_proto_msgTypes[179]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -14127,7 +14231,7 @@ func (x *Placed_Gpu) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Placed_Gpu.ProtoReflect.Descriptor instead.
 func (*Placed_Gpu) Descriptor() ([]byte, []int) {
-	return file_roost_proto_rawDescGZIP(), []int{118, 0}
+	return file_roost_proto_rawDescGZIP(), []int{119, 0}
 }
 
 func (x *Placed_Gpu) GetUuid() string {
@@ -14314,7 +14418,7 @@ const file_roost_proto_rawDesc = "" +
 	"\aRefused\x12\x1a\n" +
 	"\bselector\x18\x01 \x01(\tR\bselector\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04text\x18\x03 \x01(\tR\x04text\"\xa6\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\"\xd3\n" +
 	"\n" +
 	"\tJobStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -14360,17 +14464,24 @@ const file_roost_proto_rawDesc = "" +
 	"\x06locked\x186 \x01(\bR\x06locked\x12\x1d\n" +
 	"\n" +
 	"order_time\x188 \x01(\x03R\torderTime\x12 \n" +
-	"\vreservation\x189 \x01(\tR\vreservation\x12\x1d\n" +
+	"\vreservation\x189 \x01(\tR\vreservation\x12+\n" +
+	"\arun_now\x18: \x01(\v2\x12.roost.wire.RunNowR\x06runNow\x12\x1d\n" +
 	"\n" +
 	"request_id\x187 \x01(\x04R\trequestId\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"\x8e\x01\n" +
+	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01\"v\n" +
+	"\x06RunNow\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\x12\x14\n" +
+	"\x05nodes\x18\x03 \x03(\tR\x05nodes\x12\x18\n" +
+	"\apending\x18\x04 \x01(\rR\apending\x12\x16\n" +
+	"\x06denied\x18\x05 \x01(\tR\x06denied\"\x8e\x01\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12/\n" +
 	"\arequest\x18\x02 \x01(\v2\x15.roost.wire.ResourcesR\arequest\x12*\n" +
 	"\x06placed\x18\x03 \x01(\v2\x12.roost.wire.PlacedR\x06placed\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count\"\xaa\x04\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count\"\xc9\x04\n" +
 	"\n" +
 	"ActRequest\x12/\n" +
 	"\x04verb\x18\x01 \x01(\x0e2\x1b.roost.wire.ActRequest.VerbR\x04verb\x123\n" +
@@ -14387,7 +14498,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x03out\x18\n" +
 	" \x01(\bR\x03out\x12\x10\n" +
 	"\x03err\x18\v \x01(\bR\x03err\x12\x14\n" +
-	"\x05ended\x18\f \x01(\bR\x05ended\"\xb7\x01\n" +
+	"\x05ended\x18\f \x01(\bR\x05ended\x12\x14\n" +
+	"\x05nodes\x18\x0e \x03(\tR\x05nodes\"\xc0\x01\n" +
 	"\x04Verb\x12\x14\n" +
 	"\x10VERB_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04HOLD\x10\x01\x12\v\n" +
@@ -14407,7 +14519,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x12\b\n" +
 	"\x04MOVE\x10\v\x12\t\n" +
 	"\x05ORDER\x10\f\x12\v\n" +
-	"\aMESSAGE\x10\r\"\x94\x01\n" +
+	"\aMESSAGE\x10\r\x12\a\n" +
+	"\x03RUN\x10\x0e\"\x94\x01\n" +
 	"\n" +
 	"Alteration\x12\x18\n" +
 	"\achanges\x18\x01 \x01(\tR\achanges\x12\x14\n" +
@@ -14619,7 +14732,7 @@ const file_roost_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x18\n" +
 	"\aclaimed\x18\x03 \x01(\bR\aclaimed\x12\x1f\n" +
 	"\vad_sequence\x18\x04 \x01(\x04R\n" +
-	"adSequence\"\xd1\x05\n" +
+	"adSequence\"\xe3\x05\n" +
 	"\rRequestUpdate\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x14\n" +
@@ -14645,7 +14758,8 @@ const file_roost_proto_rawDesc = "" +
 	"\x05queue\x18\x1f \x01(\tR\x05queue\x12\x1d\n" +
 	"\n" +
 	"unix_group\x18  \x01(\tR\tunixGroup\x12>\n" +
-	"\bcounting\x18! \x01(\x0e2\".roost.wire.RequestUpdate.CountingR\bcounting\x12\x12\n" +
+	"\bcounting\x18! \x01(\x0e2\".roost.wire.RequestUpdate.CountingR\bcounting\x12\x10\n" +
+	"\x03now\x18\" \x01(\bR\x03now\x12\x12\n" +
 	"\x04lead\x182 \x01(\x04R\x04lead\x122\n" +
 	"\tproposals\x18( \x03(\v2\x14.roost.wire.ProposalR\tproposals\"1\n" +
 	"\bCounting\x12\b\n" +
@@ -15523,7 +15637,7 @@ func file_roost_proto_rawDescGZIP() []byte {
 }
 
 var file_roost_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 179)
+var file_roost_proto_msgTypes = make([]protoimpl.MessageInfo, 180)
 var file_roost_proto_goTypes = []any{
 	(Cause)(0),                    // 0: roost.wire.Cause
 	(ActRequest_Verb)(0),          // 1: roost.wire.ActRequest.Verb
@@ -15561,162 +15675,163 @@ var file_roost_proto_goTypes = []any{
 	(*QueryRequest)(nil),          // 33: roost.wire.QueryRequest
 	(*Refused)(nil),               // 34: roost.wire.Refused
 	(*JobStatus)(nil),             // 35: roost.wire.JobStatus
-	(*Chunk)(nil),                 // 36: roost.wire.Chunk
-	(*ActRequest)(nil),            // 37: roost.wire.ActRequest
-	(*Alteration)(nil),            // 38: roost.wire.Alteration
-	(*ActReply)(nil),              // 39: roost.wire.ActReply
-	(*WatchRequest)(nil),          // 40: roost.wire.WatchRequest
-	(*WatchEvent)(nil),            // 41: roost.wire.WatchEvent
-	(*LogsRequest)(nil),           // 42: roost.wire.LogsRequest
-	(*LogChunk)(nil),              // 43: roost.wire.LogChunk
-	(*WhyRequest)(nil),            // 44: roost.wire.WhyRequest
-	(*WhyReply)(nil),              // 45: roost.wire.WhyReply
-	(*Explanation)(nil),           // 46: roost.wire.Explanation
-	(*EventsRequest)(nil),         // 47: roost.wire.EventsRequest
-	(*JobEvent)(nil),              // 48: roost.wire.JobEvent
-	(*HealthRequest)(nil),         // 49: roost.wire.HealthRequest
-	(*HealthReply)(nil),           // 50: roost.wire.HealthReply
-	(*AdUpdate)(nil),              // 51: roost.wire.AdUpdate
-	(*AdAck)(nil),                 // 52: roost.wire.AdAck
-	(*WatchAds)(nil),              // 53: roost.wire.WatchAds
-	(*AdDelta)(nil),               // 54: roost.wire.AdDelta
-	(*AdQuery)(nil),               // 55: roost.wire.AdQuery
-	(*AdText)(nil),                // 56: roost.wire.AdText
-	(*CellRequest)(nil),           // 57: roost.wire.CellRequest
-	(*CheckpointCellRequest)(nil), // 58: roost.wire.CheckpointCellRequest
-	(*CheckpointPiece)(nil),       // 59: roost.wire.CheckpointPiece
-	(*CellReply)(nil),             // 60: roost.wire.CellReply
-	(*WatchLeader)(nil),           // 61: roost.wire.WatchLeader
-	(*LeaderNews)(nil),            // 62: roost.wire.LeaderNews
-	(*FromSchedd)(nil),            // 63: roost.wire.FromSchedd
-	(*Told)(nil),                  // 64: roost.wire.Told
-	(*ScheddHello)(nil),           // 65: roost.wire.ScheddHello
-	(*HeldGrant)(nil),             // 66: roost.wire.HeldGrant
-	(*RequestUpdate)(nil),         // 67: roost.wire.RequestUpdate
-	(*Proposal)(nil),              // 68: roost.wire.Proposal
-	(*GrantResult)(nil),           // 69: roost.wire.GrantResult
-	(*Outcome)(nil),               // 70: roost.wire.Outcome
-	(*WhyWaiting)(nil),            // 71: roost.wire.WhyWaiting
-	(*Demand)(nil),                // 72: roost.wire.Demand
-	(*Admit)(nil),                 // 73: roost.wire.Admit
-	(*Admitted)(nil),              // 74: roost.wire.Admitted
-	(*Policy)(nil),                // 75: roost.wire.Policy
-	(*Names)(nil),                 // 76: roost.wire.Names
-	(*JobQueue)(nil),              // 77: roost.wire.JobQueue
-	(*Roll)(nil),                  // 78: roost.wire.Roll
-	(*Extent)(nil),                // 79: roost.wire.Extent
-	(*Usage)(nil),                 // 80: roost.wire.Usage
-	(*ToSchedd)(nil),              // 81: roost.wire.ToSchedd
-	(*Room)(nil),                  // 82: roost.wire.Room
-	(*Kept)(nil),                  // 83: roost.wire.Kept
-	(*KeptNode)(nil),              // 84: roost.wire.KeptNode
-	(*NegotiatorHello)(nil),       // 85: roost.wire.NegotiatorHello
-	(*Grant)(nil),                 // 86: roost.wire.Grant
-	(*Unplaced)(nil),              // 87: roost.wire.Unplaced
-	(*CellQuestion)(nil),          // 88: roost.wire.CellQuestion
-	(*CellStatus)(nil),            // 89: roost.wire.CellStatus
-	(*CellMember)(nil),            // 90: roost.wire.CellMember
-	(*CellChanged)(nil),           // 91: roost.wire.CellChanged
-	(*ReplicaBytes)(nil),          // 92: roost.wire.ReplicaBytes
-	(*ReplicaHello)(nil),          // 93: roost.wire.ReplicaHello
-	(*ReplicaState)(nil),          // 94: roost.wire.ReplicaState
-	(*ReplicaMember)(nil),         // 95: roost.wire.ReplicaMember
-	(*ToStartd)(nil),              // 96: roost.wire.ToStartd
-	(*SessionHello)(nil),          // 97: roost.wire.SessionHello
-	(*ClaimRequest)(nil),          // 98: roost.wire.ClaimRequest
-	(*Activate)(nil),              // 99: roost.wire.Activate
-	(*Launch)(nil),                // 100: roost.wire.Launch
-	(*TakeCheckpoint)(nil),        // 101: roost.wire.TakeCheckpoint
-	(*CheckpointKept)(nil),        // 102: roost.wire.CheckpointKept
-	(*Freeze)(nil),                // 103: roost.wire.Freeze
-	(*Signal)(nil),                // 104: roost.wire.Signal
-	(*Limit)(nil),                 // 105: roost.wire.Limit
-	(*Message)(nil),               // 106: roost.wire.Message
-	(*Program)(nil),               // 107: roost.wire.Program
-	(*Bounds)(nil),                // 108: roost.wire.Bounds
-	(*CheckpointPolicy)(nil),      // 109: roost.wire.CheckpointPolicy
-	(*Image)(nil),                 // 110: roost.wire.Image
-	(*FetchImageRequest)(nil),     // 111: roost.wire.FetchImageRequest
-	(*ImageRight)(nil),            // 112: roost.wire.ImageRight
-	(*SignedImageRight)(nil),      // 113: roost.wire.SignedImageRight
-	(*RemoveImageReply)(nil),      // 114: roost.wire.RemoveImageReply
-	(*Vacate)(nil),                // 115: roost.wire.Vacate
-	(*Acknowledge)(nil),           // 116: roost.wire.Acknowledge
-	(*ReleaseClaim)(nil),          // 117: roost.wire.ReleaseClaim
-	(*RenewLeases)(nil),           // 118: roost.wire.RenewLeases
-	(*FromStartd)(nil),            // 119: roost.wire.FromStartd
-	(*ReachWanted)(nil),           // 120: roost.wire.ReachWanted
-	(*ReachCall)(nil),             // 121: roost.wire.ReachCall
-	(*ReachOutput)(nil),           // 122: roost.wire.ReachOutput
-	(*SessionWelcome)(nil),        // 123: roost.wire.SessionWelcome
-	(*ClaimState)(nil),            // 124: roost.wire.ClaimState
-	(*Placed)(nil),                // 125: roost.wire.Placed
-	(*ClaimReady)(nil),            // 126: roost.wire.ClaimReady
-	(*Suspended)(nil),             // 127: roost.wire.Suspended
-	(*ClaimReply)(nil),            // 128: roost.wire.ClaimReply
-	(*InputReady)(nil),            // 129: roost.wire.InputReady
-	(*Started)(nil),               // 130: roost.wire.Started
-	(*Exited)(nil),                // 131: roost.wire.Exited
-	(*CheckpointTaken)(nil),       // 132: roost.wire.CheckpointTaken
-	(*UsageReport)(nil),           // 133: roost.wire.UsageReport
-	(*AttemptUsage)(nil),          // 134: roost.wire.AttemptUsage
-	(*ShellInput)(nil),            // 135: roost.wire.ShellInput
-	(*ShellOutput)(nil),           // 136: roost.wire.ShellOutput
-	(*ClaimLost)(nil),             // 137: roost.wire.ClaimLost
-	(*LeasesRenewed)(nil),         // 138: roost.wire.LeasesRenewed
-	(*FileEntry)(nil),             // 139: roost.wire.FileEntry
-	(*FileChunk)(nil),             // 140: roost.wire.FileChunk
-	(*TransferTotals)(nil),        // 141: roost.wire.TransferTotals
-	(*PutReply)(nil),              // 142: roost.wire.PutReply
-	(*FetchRequest)(nil),          // 143: roost.wire.FetchRequest
-	(*TailRequest)(nil),           // 144: roost.wire.TailRequest
-	(*GuardSigns)(nil),            // 145: roost.wire.GuardSigns
-	(*IdleSource)(nil),            // 146: roost.wire.IdleSource
-	(*Pause)(nil),                 // 147: roost.wire.Pause
-	(*GuardReport)(nil),           // 148: roost.wire.GuardReport
-	(*Tenant)(nil),                // 149: roost.wire.Tenant
-	(*PauseRequest)(nil),          // 150: roost.wire.PauseRequest
-	(*ResumeRequest)(nil),         // 151: roost.wire.ResumeRequest
-	(*OwnerReply)(nil),            // 152: roost.wire.OwnerReply
-	(*MineRequest)(nil),           // 153: roost.wire.MineRequest
-	(*MineReply)(nil),             // 154: roost.wire.MineReply
-	(*PresentRequest)(nil),        // 155: roost.wire.PresentRequest
-	(*PresentReply)(nil),          // 156: roost.wire.PresentReply
-	(*GreetRequest)(nil),          // 157: roost.wire.GreetRequest
-	(*GreetReply)(nil),            // 158: roost.wire.GreetReply
-	(*JoinRequest)(nil),           // 159: roost.wire.JoinRequest
-	(*JoinReply)(nil),             // 160: roost.wire.JoinReply
-	(*RenewRequest)(nil),          // 161: roost.wire.RenewRequest
-	(*RenewReply)(nil),            // 162: roost.wire.RenewReply
-	(*LeaveRequest)(nil),          // 163: roost.wire.LeaveRequest
-	(*LeaveReply)(nil),            // 164: roost.wire.LeaveReply
-	(*RevokedRequest)(nil),        // 165: roost.wire.RevokedRequest
-	(*RevokedReply)(nil),          // 166: roost.wire.RevokedReply
-	(*MakeTokenRequest)(nil),      // 167: roost.wire.MakeTokenRequest
-	(*MakeTokenReply)(nil),        // 168: roost.wire.MakeTokenReply
-	(*TokenInfo)(nil),             // 169: roost.wire.TokenInfo
-	(*RemoveTokenRequest)(nil),    // 170: roost.wire.RemoveTokenRequest
-	(*RemoveTokenReply)(nil),      // 171: roost.wire.RemoveTokenReply
-	(*MembersRequest)(nil),        // 172: roost.wire.MembersRequest
-	(*MembersReply)(nil),          // 173: roost.wire.MembersReply
-	(*MemberInfo)(nil),            // 174: roost.wire.MemberInfo
-	(*RevokeRequest)(nil),         // 175: roost.wire.RevokeRequest
-	(*RevokeReply)(nil),           // 176: roost.wire.RevokeReply
-	nil,                           // 177: roost.wire.JobStatus.CountsEntry
-	(*ActReply_Result)(nil),       // 178: roost.wire.ActReply.Result
-	(*Explanation_Reason)(nil),    // 179: roost.wire.Explanation.Reason
-	(*Explanation_Condition)(nil), // 180: roost.wire.Explanation.Condition
-	nil,                           // 181: roost.wire.AdUpdate.PrivateEntry
-	nil,                           // 182: roost.wire.AdDelta.PrivateEntry
-	nil,                           // 183: roost.wire.Extent.WordsEntry
-	nil,                           // 184: roost.wire.Extent.OthersEntry
-	(*Placed_Gpu)(nil),            // 185: roost.wire.Placed.Gpu
+	(*RunNow)(nil),                // 36: roost.wire.RunNow
+	(*Chunk)(nil),                 // 37: roost.wire.Chunk
+	(*ActRequest)(nil),            // 38: roost.wire.ActRequest
+	(*Alteration)(nil),            // 39: roost.wire.Alteration
+	(*ActReply)(nil),              // 40: roost.wire.ActReply
+	(*WatchRequest)(nil),          // 41: roost.wire.WatchRequest
+	(*WatchEvent)(nil),            // 42: roost.wire.WatchEvent
+	(*LogsRequest)(nil),           // 43: roost.wire.LogsRequest
+	(*LogChunk)(nil),              // 44: roost.wire.LogChunk
+	(*WhyRequest)(nil),            // 45: roost.wire.WhyRequest
+	(*WhyReply)(nil),              // 46: roost.wire.WhyReply
+	(*Explanation)(nil),           // 47: roost.wire.Explanation
+	(*EventsRequest)(nil),         // 48: roost.wire.EventsRequest
+	(*JobEvent)(nil),              // 49: roost.wire.JobEvent
+	(*HealthRequest)(nil),         // 50: roost.wire.HealthRequest
+	(*HealthReply)(nil),           // 51: roost.wire.HealthReply
+	(*AdUpdate)(nil),              // 52: roost.wire.AdUpdate
+	(*AdAck)(nil),                 // 53: roost.wire.AdAck
+	(*WatchAds)(nil),              // 54: roost.wire.WatchAds
+	(*AdDelta)(nil),               // 55: roost.wire.AdDelta
+	(*AdQuery)(nil),               // 56: roost.wire.AdQuery
+	(*AdText)(nil),                // 57: roost.wire.AdText
+	(*CellRequest)(nil),           // 58: roost.wire.CellRequest
+	(*CheckpointCellRequest)(nil), // 59: roost.wire.CheckpointCellRequest
+	(*CheckpointPiece)(nil),       // 60: roost.wire.CheckpointPiece
+	(*CellReply)(nil),             // 61: roost.wire.CellReply
+	(*WatchLeader)(nil),           // 62: roost.wire.WatchLeader
+	(*LeaderNews)(nil),            // 63: roost.wire.LeaderNews
+	(*FromSchedd)(nil),            // 64: roost.wire.FromSchedd
+	(*Told)(nil),                  // 65: roost.wire.Told
+	(*ScheddHello)(nil),           // 66: roost.wire.ScheddHello
+	(*HeldGrant)(nil),             // 67: roost.wire.HeldGrant
+	(*RequestUpdate)(nil),         // 68: roost.wire.RequestUpdate
+	(*Proposal)(nil),              // 69: roost.wire.Proposal
+	(*GrantResult)(nil),           // 70: roost.wire.GrantResult
+	(*Outcome)(nil),               // 71: roost.wire.Outcome
+	(*WhyWaiting)(nil),            // 72: roost.wire.WhyWaiting
+	(*Demand)(nil),                // 73: roost.wire.Demand
+	(*Admit)(nil),                 // 74: roost.wire.Admit
+	(*Admitted)(nil),              // 75: roost.wire.Admitted
+	(*Policy)(nil),                // 76: roost.wire.Policy
+	(*Names)(nil),                 // 77: roost.wire.Names
+	(*JobQueue)(nil),              // 78: roost.wire.JobQueue
+	(*Roll)(nil),                  // 79: roost.wire.Roll
+	(*Extent)(nil),                // 80: roost.wire.Extent
+	(*Usage)(nil),                 // 81: roost.wire.Usage
+	(*ToSchedd)(nil),              // 82: roost.wire.ToSchedd
+	(*Room)(nil),                  // 83: roost.wire.Room
+	(*Kept)(nil),                  // 84: roost.wire.Kept
+	(*KeptNode)(nil),              // 85: roost.wire.KeptNode
+	(*NegotiatorHello)(nil),       // 86: roost.wire.NegotiatorHello
+	(*Grant)(nil),                 // 87: roost.wire.Grant
+	(*Unplaced)(nil),              // 88: roost.wire.Unplaced
+	(*CellQuestion)(nil),          // 89: roost.wire.CellQuestion
+	(*CellStatus)(nil),            // 90: roost.wire.CellStatus
+	(*CellMember)(nil),            // 91: roost.wire.CellMember
+	(*CellChanged)(nil),           // 92: roost.wire.CellChanged
+	(*ReplicaBytes)(nil),          // 93: roost.wire.ReplicaBytes
+	(*ReplicaHello)(nil),          // 94: roost.wire.ReplicaHello
+	(*ReplicaState)(nil),          // 95: roost.wire.ReplicaState
+	(*ReplicaMember)(nil),         // 96: roost.wire.ReplicaMember
+	(*ToStartd)(nil),              // 97: roost.wire.ToStartd
+	(*SessionHello)(nil),          // 98: roost.wire.SessionHello
+	(*ClaimRequest)(nil),          // 99: roost.wire.ClaimRequest
+	(*Activate)(nil),              // 100: roost.wire.Activate
+	(*Launch)(nil),                // 101: roost.wire.Launch
+	(*TakeCheckpoint)(nil),        // 102: roost.wire.TakeCheckpoint
+	(*CheckpointKept)(nil),        // 103: roost.wire.CheckpointKept
+	(*Freeze)(nil),                // 104: roost.wire.Freeze
+	(*Signal)(nil),                // 105: roost.wire.Signal
+	(*Limit)(nil),                 // 106: roost.wire.Limit
+	(*Message)(nil),               // 107: roost.wire.Message
+	(*Program)(nil),               // 108: roost.wire.Program
+	(*Bounds)(nil),                // 109: roost.wire.Bounds
+	(*CheckpointPolicy)(nil),      // 110: roost.wire.CheckpointPolicy
+	(*Image)(nil),                 // 111: roost.wire.Image
+	(*FetchImageRequest)(nil),     // 112: roost.wire.FetchImageRequest
+	(*ImageRight)(nil),            // 113: roost.wire.ImageRight
+	(*SignedImageRight)(nil),      // 114: roost.wire.SignedImageRight
+	(*RemoveImageReply)(nil),      // 115: roost.wire.RemoveImageReply
+	(*Vacate)(nil),                // 116: roost.wire.Vacate
+	(*Acknowledge)(nil),           // 117: roost.wire.Acknowledge
+	(*ReleaseClaim)(nil),          // 118: roost.wire.ReleaseClaim
+	(*RenewLeases)(nil),           // 119: roost.wire.RenewLeases
+	(*FromStartd)(nil),            // 120: roost.wire.FromStartd
+	(*ReachWanted)(nil),           // 121: roost.wire.ReachWanted
+	(*ReachCall)(nil),             // 122: roost.wire.ReachCall
+	(*ReachOutput)(nil),           // 123: roost.wire.ReachOutput
+	(*SessionWelcome)(nil),        // 124: roost.wire.SessionWelcome
+	(*ClaimState)(nil),            // 125: roost.wire.ClaimState
+	(*Placed)(nil),                // 126: roost.wire.Placed
+	(*ClaimReady)(nil),            // 127: roost.wire.ClaimReady
+	(*Suspended)(nil),             // 128: roost.wire.Suspended
+	(*ClaimReply)(nil),            // 129: roost.wire.ClaimReply
+	(*InputReady)(nil),            // 130: roost.wire.InputReady
+	(*Started)(nil),               // 131: roost.wire.Started
+	(*Exited)(nil),                // 132: roost.wire.Exited
+	(*CheckpointTaken)(nil),       // 133: roost.wire.CheckpointTaken
+	(*UsageReport)(nil),           // 134: roost.wire.UsageReport
+	(*AttemptUsage)(nil),          // 135: roost.wire.AttemptUsage
+	(*ShellInput)(nil),            // 136: roost.wire.ShellInput
+	(*ShellOutput)(nil),           // 137: roost.wire.ShellOutput
+	(*ClaimLost)(nil),             // 138: roost.wire.ClaimLost
+	(*LeasesRenewed)(nil),         // 139: roost.wire.LeasesRenewed
+	(*FileEntry)(nil),             // 140: roost.wire.FileEntry
+	(*FileChunk)(nil),             // 141: roost.wire.FileChunk
+	(*TransferTotals)(nil),        // 142: roost.wire.TransferTotals
+	(*PutReply)(nil),              // 143: roost.wire.PutReply
+	(*FetchRequest)(nil),          // 144: roost.wire.FetchRequest
+	(*TailRequest)(nil),           // 145: roost.wire.TailRequest
+	(*GuardSigns)(nil),            // 146: roost.wire.GuardSigns
+	(*IdleSource)(nil),            // 147: roost.wire.IdleSource
+	(*Pause)(nil),                 // 148: roost.wire.Pause
+	(*GuardReport)(nil),           // 149: roost.wire.GuardReport
+	(*Tenant)(nil),                // 150: roost.wire.Tenant
+	(*PauseRequest)(nil),          // 151: roost.wire.PauseRequest
+	(*ResumeRequest)(nil),         // 152: roost.wire.ResumeRequest
+	(*OwnerReply)(nil),            // 153: roost.wire.OwnerReply
+	(*MineRequest)(nil),           // 154: roost.wire.MineRequest
+	(*MineReply)(nil),             // 155: roost.wire.MineReply
+	(*PresentRequest)(nil),        // 156: roost.wire.PresentRequest
+	(*PresentReply)(nil),          // 157: roost.wire.PresentReply
+	(*GreetRequest)(nil),          // 158: roost.wire.GreetRequest
+	(*GreetReply)(nil),            // 159: roost.wire.GreetReply
+	(*JoinRequest)(nil),           // 160: roost.wire.JoinRequest
+	(*JoinReply)(nil),             // 161: roost.wire.JoinReply
+	(*RenewRequest)(nil),          // 162: roost.wire.RenewRequest
+	(*RenewReply)(nil),            // 163: roost.wire.RenewReply
+	(*LeaveRequest)(nil),          // 164: roost.wire.LeaveRequest
+	(*LeaveReply)(nil),            // 165: roost.wire.LeaveReply
+	(*RevokedRequest)(nil),        // 166: roost.wire.RevokedRequest
+	(*RevokedReply)(nil),          // 167: roost.wire.RevokedReply
+	(*MakeTokenRequest)(nil),      // 168: roost.wire.MakeTokenRequest
+	(*MakeTokenReply)(nil),        // 169: roost.wire.MakeTokenReply
+	(*TokenInfo)(nil),             // 170: roost.wire.TokenInfo
+	(*RemoveTokenRequest)(nil),    // 171: roost.wire.RemoveTokenRequest
+	(*RemoveTokenReply)(nil),      // 172: roost.wire.RemoveTokenReply
+	(*MembersRequest)(nil),        // 173: roost.wire.MembersRequest
+	(*MembersReply)(nil),          // 174: roost.wire.MembersReply
+	(*MemberInfo)(nil),            // 175: roost.wire.MemberInfo
+	(*RevokeRequest)(nil),         // 176: roost.wire.RevokeRequest
+	(*RevokeReply)(nil),           // 177: roost.wire.RevokeReply
+	nil,                           // 178: roost.wire.JobStatus.CountsEntry
+	(*ActReply_Result)(nil),       // 179: roost.wire.ActReply.Result
+	(*Explanation_Reason)(nil),    // 180: roost.wire.Explanation.Reason
+	(*Explanation_Condition)(nil), // 181: roost.wire.Explanation.Condition
+	nil,                           // 182: roost.wire.AdUpdate.PrivateEntry
+	nil,                           // 183: roost.wire.AdDelta.PrivateEntry
+	nil,                           // 184: roost.wire.Extent.WordsEntry
+	nil,                           // 185: roost.wire.Extent.OthersEntry
+	(*Placed_Gpu)(nil),            // 186: roost.wire.Placed.Gpu
 }
 var file_roost_proto_depIdxs = []int32{
 	0,   // 0: roost.wire.ExitStatus.cause:type_name -> roost.wire.Cause
 	10,  // 1: roost.wire.ExitStatus.usage:type_name -> roost.wire.TaskUsage
 	15,  // 2: roost.wire.LoginsReply.logins:type_name -> roost.wire.LoginInfo
-	37,  // 3: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
+	38,  // 3: roost.wire.NeighbourAct.act:type_name -> roost.wire.ActRequest
 	33,  // 4: roost.wire.NeighbourQuery.query:type_name -> roost.wire.QueryRequest
 	33,  // 5: roost.wire.PoolQuery.query:type_name -> roost.wire.QueryRequest
 	35,  // 6: roost.wire.PoolRow.status:type_name -> roost.wire.JobStatus
@@ -15725,285 +15840,286 @@ var file_roost_proto_depIdxs = []int32{
 	26,  // 9: roost.wire.JobSpec.columns:type_name -> roost.wire.Column
 	25,  // 10: roost.wire.SubmitRequest.jobs:type_name -> roost.wire.JobSpec
 	32,  // 11: roost.wire.QueryRequest.selection:type_name -> roost.wire.Selection
-	177, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
+	178, // 12: roost.wire.JobStatus.counts:type_name -> roost.wire.JobStatus.CountsEntry
 	7,   // 13: roost.wire.JobStatus.request:type_name -> roost.wire.Resources
 	9,   // 14: roost.wire.JobStatus.exit:type_name -> roost.wire.ExitStatus
 	10,  // 15: roost.wire.JobStatus.usage:type_name -> roost.wire.TaskUsage
-	125, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
+	126, // 16: roost.wire.JobStatus.placed:type_name -> roost.wire.Placed
 	34,  // 17: roost.wire.JobStatus.refused:type_name -> roost.wire.Refused
-	36,  // 18: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
-	7,   // 19: roost.wire.Chunk.request:type_name -> roost.wire.Resources
-	125, // 20: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
-	1,   // 21: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
-	32,  // 22: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
-	38,  // 23: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
-	26,  // 24: roost.wire.Alteration.columns:type_name -> roost.wire.Column
-	178, // 25: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
-	32,  // 26: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
-	35,  // 27: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
-	35,  // 28: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
-	35,  // 29: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
-	46,  // 30: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
-	179, // 31: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
-	180, // 32: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
-	9,   // 33: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
-	181, // 34: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
-	182, // 35: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
-	65,  // 36: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
-	67,  // 37: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
-	69,  // 38: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
-	80,  // 39: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
-	71,  // 40: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
-	72,  // 41: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
-	73,  // 42: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
-	70,  // 43: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
-	64,  // 44: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
-	66,  // 45: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
-	7,   // 46: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
-	3,   // 47: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
-	68,  // 48: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
-	4,   // 49: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
-	7,   // 50: roost.wire.Demand.held:type_name -> roost.wire.Resources
-	7,   // 51: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
-	72,  // 52: roost.wire.Admit.asks:type_name -> roost.wire.Demand
-	77,  // 53: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
-	76,  // 54: roost.wire.Policy.groups:type_name -> roost.wire.Names
-	76,  // 55: roost.wire.Policy.reservations:type_name -> roost.wire.Names
-	76,  // 56: roost.wire.Policy.limits:type_name -> roost.wire.Names
-	77,  // 57: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
-	79,  // 58: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
-	79,  // 59: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
-	79,  // 60: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
-	79,  // 61: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
-	78,  // 62: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
-	78,  // 63: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
-	78,  // 64: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
-	183, // 65: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
-	184, // 66: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
-	7,   // 67: roost.wire.Usage.held:type_name -> roost.wire.Resources
-	86,  // 68: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
-	87,  // 69: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
-	85,  // 70: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
-	74,  // 71: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
-	75,  // 72: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
-	83,  // 73: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
-	82,  // 74: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
-	84,  // 75: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
-	7,   // 76: roost.wire.Grant.resources:type_name -> roost.wire.Resources
-	46,  // 77: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
-	90,  // 78: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
-	95,  // 79: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
-	97,  // 80: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
-	98,  // 81: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
-	99,  // 82: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
-	115, // 83: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
-	116, // 84: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
-	117, // 85: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
-	118, // 86: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
-	100, // 87: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
-	101, // 88: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
-	102, // 89: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
-	103, // 90: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
-	104, // 91: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
-	106, // 92: roost.wire.ToStartd.message:type_name -> roost.wire.Message
-	105, // 93: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
-	7,   // 94: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
-	8,   // 95: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
-	107, // 96: roost.wire.Activate.program:type_name -> roost.wire.Program
-	8,   // 97: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 98: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 99: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 100: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 101: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 102: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 103: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
-	109, // 104: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
-	110, // 105: roost.wire.Program.restore:type_name -> roost.wire.Image
-	108, // 106: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
-	5,   // 107: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
-	5,   // 108: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
-	8,   // 109: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 110: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 111: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
-	0,   // 112: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
-	8,   // 113: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
-	123, // 114: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
-	128, // 115: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
-	130, // 116: roost.wire.FromStartd.started:type_name -> roost.wire.Started
-	131, // 117: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
-	137, // 118: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
-	138, // 119: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
-	129, // 120: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
-	132, // 121: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
-	133, // 122: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
-	126, // 123: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
-	127, // 124: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
-	120, // 125: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
-	8,   // 126: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 127: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
-	124, // 128: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
-	7,   // 129: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
-	8,   // 130: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
-	131, // 131: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
-	125, // 132: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
-	185, // 133: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
-	125, // 134: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
-	8,   // 135: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
-	125, // 136: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
-	8,   // 137: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 138: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 139: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
-	9,   // 140: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
-	139, // 141: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
-	132, // 142: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
-	8,   // 143: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
-	110, // 144: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
-	134, // 145: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
-	8,   // 146: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
-	10,  // 147: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
-	8,   // 148: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 149: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
-	139, // 150: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
-	141, // 151: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
-	8,   // 152: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
-	8,   // 153: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
-	146, // 154: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
-	147, // 155: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
-	6,   // 156: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
-	149, // 157: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
-	147, // 158: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
-	145, // 159: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
-	148, // 160: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
-	169, // 161: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
-	169, // 162: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
-	169, // 163: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
-	174, // 164: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
-	2,   // 165: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
-	27,  // 166: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
-	28,  // 167: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
-	29,  // 168: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
-	33,  // 169: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
-	37,  // 170: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
-	40,  // 171: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
-	42,  // 172: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
-	44,  // 173: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
-	47,  // 174: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
-	55,  // 175: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
-	49,  // 176: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
-	135, // 177: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
-	57,  // 178: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
-	58,  // 179: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	21,  // 180: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
-	11,  // 181: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
-	13,  // 182: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
-	16,  // 183: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
-	18,  // 184: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
-	20,  // 185: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
-	44,  // 186: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
-	47,  // 187: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
-	19,  // 188: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
-	51,  // 189: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
-	53,  // 190: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
-	55,  // 191: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
-	63,  // 192: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
-	61,  // 193: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
-	57,  // 194: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
-	58,  // 195: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
-	92,  // 196: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
-	93,  // 197: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
-	88,  // 198: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
-	90,  // 199: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
-	90,  // 200: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
-	96,  // 201: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
-	140, // 202: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
-	143, // 203: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
-	144, // 204: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
-	111, // 205: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
-	140, // 206: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
-	135, // 207: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
-	122, // 208: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
-	140, // 209: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
-	111, // 210: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
-	111, // 211: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
-	148, // 212: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
-	150, // 213: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
-	151, // 214: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
-	153, // 215: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
-	155, // 216: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
-	157, // 217: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
-	159, // 218: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
-	161, // 219: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
-	163, // 220: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
-	165, // 221: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
-	167, // 222: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
-	170, // 223: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
-	172, // 224: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
-	175, // 225: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
-	31,  // 226: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
-	31,  // 227: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
-	30,  // 228: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
-	35,  // 229: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
-	39,  // 230: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
-	41,  // 231: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
-	43,  // 232: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
-	45,  // 233: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
-	48,  // 234: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
-	56,  // 235: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
-	50,  // 236: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
-	136, // 237: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
-	60,  // 238: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
-	59,  // 239: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	22,  // 240: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
-	12,  // 241: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
-	14,  // 242: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
-	17,  // 243: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
-	15,  // 244: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
-	35,  // 245: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
-	45,  // 246: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
-	48,  // 247: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
-	39,  // 248: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
-	52,  // 249: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
-	54,  // 250: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
-	56,  // 251: roost.wire.Collector.Query:output_type -> roost.wire.AdText
-	81,  // 252: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
-	62,  // 253: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
-	60,  // 254: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
-	59,  // 255: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
-	92,  // 256: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
-	94,  // 257: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
-	89,  // 258: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
-	91,  // 259: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
-	91,  // 260: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
-	119, // 261: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
-	142, // 262: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
-	140, // 263: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
-	43,  // 264: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
-	140, // 265: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
-	142, // 266: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
-	136, // 267: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
-	121, // 268: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
-	142, // 269: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
-	140, // 270: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
-	114, // 271: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
-	145, // 272: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
-	152, // 273: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
-	152, // 274: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
-	154, // 275: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
-	156, // 276: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
-	158, // 277: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
-	160, // 278: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
-	162, // 279: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
-	164, // 280: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
-	166, // 281: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
-	168, // 282: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
-	171, // 283: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
-	173, // 284: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
-	176, // 285: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
-	226, // [226:286] is the sub-list for method output_type
-	166, // [166:226] is the sub-list for method input_type
-	166, // [166:166] is the sub-list for extension type_name
-	166, // [166:166] is the sub-list for extension extendee
-	0,   // [0:166] is the sub-list for field type_name
+	37,  // 18: roost.wire.JobStatus.chunks:type_name -> roost.wire.Chunk
+	36,  // 19: roost.wire.JobStatus.run_now:type_name -> roost.wire.RunNow
+	7,   // 20: roost.wire.Chunk.request:type_name -> roost.wire.Resources
+	126, // 21: roost.wire.Chunk.placed:type_name -> roost.wire.Placed
+	1,   // 22: roost.wire.ActRequest.verb:type_name -> roost.wire.ActRequest.Verb
+	32,  // 23: roost.wire.ActRequest.selection:type_name -> roost.wire.Selection
+	39,  // 24: roost.wire.ActRequest.alteration:type_name -> roost.wire.Alteration
+	26,  // 25: roost.wire.Alteration.columns:type_name -> roost.wire.Column
+	179, // 26: roost.wire.ActReply.results:type_name -> roost.wire.ActReply.Result
+	32,  // 27: roost.wire.WatchRequest.selection:type_name -> roost.wire.Selection
+	35,  // 28: roost.wire.WatchEvent.status:type_name -> roost.wire.JobStatus
+	35,  // 29: roost.wire.WatchEvent.failed:type_name -> roost.wire.JobStatus
+	35,  // 30: roost.wire.WhyReply.status:type_name -> roost.wire.JobStatus
+	47,  // 31: roost.wire.WhyReply.explanation:type_name -> roost.wire.Explanation
+	180, // 32: roost.wire.Explanation.reasons:type_name -> roost.wire.Explanation.Reason
+	181, // 33: roost.wire.Explanation.conditions:type_name -> roost.wire.Explanation.Condition
+	9,   // 34: roost.wire.JobEvent.exit:type_name -> roost.wire.ExitStatus
+	182, // 35: roost.wire.AdUpdate.private:type_name -> roost.wire.AdUpdate.PrivateEntry
+	183, // 36: roost.wire.AdDelta.private:type_name -> roost.wire.AdDelta.PrivateEntry
+	66,  // 37: roost.wire.FromSchedd.hello:type_name -> roost.wire.ScheddHello
+	68,  // 38: roost.wire.FromSchedd.request:type_name -> roost.wire.RequestUpdate
+	70,  // 39: roost.wire.FromSchedd.result:type_name -> roost.wire.GrantResult
+	81,  // 40: roost.wire.FromSchedd.usage:type_name -> roost.wire.Usage
+	72,  // 41: roost.wire.FromSchedd.why:type_name -> roost.wire.WhyWaiting
+	73,  // 42: roost.wire.FromSchedd.demand:type_name -> roost.wire.Demand
+	74,  // 43: roost.wire.FromSchedd.admit:type_name -> roost.wire.Admit
+	71,  // 44: roost.wire.FromSchedd.outcome:type_name -> roost.wire.Outcome
+	65,  // 45: roost.wire.FromSchedd.told:type_name -> roost.wire.Told
+	67,  // 46: roost.wire.ScheddHello.grants:type_name -> roost.wire.HeldGrant
+	7,   // 47: roost.wire.RequestUpdate.resources:type_name -> roost.wire.Resources
+	3,   // 48: roost.wire.RequestUpdate.counting:type_name -> roost.wire.RequestUpdate.Counting
+	69,  // 49: roost.wire.RequestUpdate.proposals:type_name -> roost.wire.Proposal
+	4,   // 50: roost.wire.Outcome.verdict:type_name -> roost.wire.Outcome.Verdict
+	7,   // 51: roost.wire.Demand.held:type_name -> roost.wire.Resources
+	7,   // 52: roost.wire.Demand.open_held:type_name -> roost.wire.Resources
+	73,  // 53: roost.wire.Admit.asks:type_name -> roost.wire.Demand
+	78,  // 54: roost.wire.Policy.queues:type_name -> roost.wire.JobQueue
+	77,  // 55: roost.wire.Policy.groups:type_name -> roost.wire.Names
+	77,  // 56: roost.wire.Policy.reservations:type_name -> roost.wire.Names
+	77,  // 57: roost.wire.Policy.limits:type_name -> roost.wire.Names
+	78,  // 58: roost.wire.Policy.all:type_name -> roost.wire.JobQueue
+	80,  // 59: roost.wire.JobQueue.default:type_name -> roost.wire.Extent
+	80,  // 60: roost.wire.JobQueue.least:type_name -> roost.wire.Extent
+	80,  // 61: roost.wire.JobQueue.most:type_name -> roost.wire.Extent
+	80,  // 62: roost.wire.JobQueue.chunk:type_name -> roost.wire.Extent
+	79,  // 63: roost.wire.JobQueue.user_roll:type_name -> roost.wire.Roll
+	79,  // 64: roost.wire.JobQueue.group_roll:type_name -> roost.wire.Roll
+	79,  // 65: roost.wire.JobQueue.host_roll:type_name -> roost.wire.Roll
+	184, // 66: roost.wire.Extent.words:type_name -> roost.wire.Extent.WordsEntry
+	185, // 67: roost.wire.Extent.others:type_name -> roost.wire.Extent.OthersEntry
+	7,   // 68: roost.wire.Usage.held:type_name -> roost.wire.Resources
+	87,  // 69: roost.wire.ToSchedd.grant:type_name -> roost.wire.Grant
+	88,  // 70: roost.wire.ToSchedd.unplaced:type_name -> roost.wire.Unplaced
+	86,  // 71: roost.wire.ToSchedd.hello:type_name -> roost.wire.NegotiatorHello
+	75,  // 72: roost.wire.ToSchedd.admitted:type_name -> roost.wire.Admitted
+	76,  // 73: roost.wire.ToSchedd.policy:type_name -> roost.wire.Policy
+	84,  // 74: roost.wire.ToSchedd.kept:type_name -> roost.wire.Kept
+	83,  // 75: roost.wire.ToSchedd.room:type_name -> roost.wire.Room
+	85,  // 76: roost.wire.Kept.nodes:type_name -> roost.wire.KeptNode
+	7,   // 77: roost.wire.Grant.resources:type_name -> roost.wire.Resources
+	47,  // 78: roost.wire.Unplaced.explanation:type_name -> roost.wire.Explanation
+	91,  // 79: roost.wire.CellStatus.members:type_name -> roost.wire.CellMember
+	96,  // 80: roost.wire.ReplicaState.members:type_name -> roost.wire.ReplicaMember
+	98,  // 81: roost.wire.ToStartd.hello:type_name -> roost.wire.SessionHello
+	99,  // 82: roost.wire.ToStartd.claim:type_name -> roost.wire.ClaimRequest
+	100, // 83: roost.wire.ToStartd.activate:type_name -> roost.wire.Activate
+	116, // 84: roost.wire.ToStartd.vacate:type_name -> roost.wire.Vacate
+	117, // 85: roost.wire.ToStartd.acknowledge:type_name -> roost.wire.Acknowledge
+	118, // 86: roost.wire.ToStartd.release:type_name -> roost.wire.ReleaseClaim
+	119, // 87: roost.wire.ToStartd.renew:type_name -> roost.wire.RenewLeases
+	101, // 88: roost.wire.ToStartd.launch:type_name -> roost.wire.Launch
+	102, // 89: roost.wire.ToStartd.checkpoint:type_name -> roost.wire.TakeCheckpoint
+	103, // 90: roost.wire.ToStartd.kept:type_name -> roost.wire.CheckpointKept
+	104, // 91: roost.wire.ToStartd.freeze:type_name -> roost.wire.Freeze
+	105, // 92: roost.wire.ToStartd.signal:type_name -> roost.wire.Signal
+	107, // 93: roost.wire.ToStartd.message:type_name -> roost.wire.Message
+	106, // 94: roost.wire.ToStartd.limit:type_name -> roost.wire.Limit
+	7,   // 95: roost.wire.ClaimRequest.resources:type_name -> roost.wire.Resources
+	8,   // 96: roost.wire.Activate.attempt:type_name -> roost.wire.AttemptRef
+	108, // 97: roost.wire.Activate.program:type_name -> roost.wire.Program
+	8,   // 98: roost.wire.Launch.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 99: roost.wire.TakeCheckpoint.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 100: roost.wire.CheckpointKept.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 101: roost.wire.Freeze.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 102: roost.wire.Signal.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 103: roost.wire.Limit.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 104: roost.wire.Message.attempt:type_name -> roost.wire.AttemptRef
+	110, // 105: roost.wire.Program.checkpoint:type_name -> roost.wire.CheckpointPolicy
+	111, // 106: roost.wire.Program.restore:type_name -> roost.wire.Image
+	109, // 107: roost.wire.Program.bounds:type_name -> roost.wire.Bounds
+	5,   // 108: roost.wire.CheckpointPolicy.method:type_name -> roost.wire.CheckpointPolicy.Method
+	5,   // 109: roost.wire.Image.method:type_name -> roost.wire.CheckpointPolicy.Method
+	8,   // 110: roost.wire.FetchImageRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 111: roost.wire.ImageRight.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 112: roost.wire.Vacate.attempt:type_name -> roost.wire.AttemptRef
+	0,   // 113: roost.wire.Vacate.cause:type_name -> roost.wire.Cause
+	8,   // 114: roost.wire.Acknowledge.attempts:type_name -> roost.wire.AttemptRef
+	124, // 115: roost.wire.FromStartd.welcome:type_name -> roost.wire.SessionWelcome
+	129, // 116: roost.wire.FromStartd.claim:type_name -> roost.wire.ClaimReply
+	131, // 117: roost.wire.FromStartd.started:type_name -> roost.wire.Started
+	132, // 118: roost.wire.FromStartd.exited:type_name -> roost.wire.Exited
+	138, // 119: roost.wire.FromStartd.lost:type_name -> roost.wire.ClaimLost
+	139, // 120: roost.wire.FromStartd.renewed:type_name -> roost.wire.LeasesRenewed
+	130, // 121: roost.wire.FromStartd.input:type_name -> roost.wire.InputReady
+	133, // 122: roost.wire.FromStartd.taken:type_name -> roost.wire.CheckpointTaken
+	134, // 123: roost.wire.FromStartd.usage:type_name -> roost.wire.UsageReport
+	127, // 124: roost.wire.FromStartd.ready:type_name -> roost.wire.ClaimReady
+	128, // 125: roost.wire.FromStartd.suspended:type_name -> roost.wire.Suspended
+	121, // 126: roost.wire.FromStartd.reach:type_name -> roost.wire.ReachWanted
+	8,   // 127: roost.wire.ReachWanted.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 128: roost.wire.ReachOutput.attempt:type_name -> roost.wire.AttemptRef
+	125, // 129: roost.wire.SessionWelcome.claims:type_name -> roost.wire.ClaimState
+	7,   // 130: roost.wire.ClaimState.resources:type_name -> roost.wire.Resources
+	8,   // 131: roost.wire.ClaimState.attempt:type_name -> roost.wire.AttemptRef
+	132, // 132: roost.wire.ClaimState.exited:type_name -> roost.wire.Exited
+	126, // 133: roost.wire.ClaimState.placed:type_name -> roost.wire.Placed
+	186, // 134: roost.wire.Placed.gpus:type_name -> roost.wire.Placed.Gpu
+	126, // 135: roost.wire.ClaimReady.placed:type_name -> roost.wire.Placed
+	8,   // 136: roost.wire.Suspended.attempt:type_name -> roost.wire.AttemptRef
+	126, // 137: roost.wire.ClaimReply.placed:type_name -> roost.wire.Placed
+	8,   // 138: roost.wire.InputReady.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 139: roost.wire.Started.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 140: roost.wire.Exited.attempt:type_name -> roost.wire.AttemptRef
+	9,   // 141: roost.wire.Exited.status:type_name -> roost.wire.ExitStatus
+	140, // 142: roost.wire.Exited.outputs:type_name -> roost.wire.FileEntry
+	133, // 143: roost.wire.Exited.unkept:type_name -> roost.wire.CheckpointTaken
+	8,   // 144: roost.wire.CheckpointTaken.attempt:type_name -> roost.wire.AttemptRef
+	111, // 145: roost.wire.CheckpointTaken.image:type_name -> roost.wire.Image
+	135, // 146: roost.wire.UsageReport.attempts:type_name -> roost.wire.AttemptUsage
+	8,   // 147: roost.wire.AttemptUsage.attempt:type_name -> roost.wire.AttemptRef
+	10,  // 148: roost.wire.AttemptUsage.usage:type_name -> roost.wire.TaskUsage
+	8,   // 149: roost.wire.ShellInput.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 150: roost.wire.FileChunk.attempt:type_name -> roost.wire.AttemptRef
+	140, // 151: roost.wire.FileChunk.entry:type_name -> roost.wire.FileEntry
+	142, // 152: roost.wire.FileChunk.totals:type_name -> roost.wire.TransferTotals
+	8,   // 153: roost.wire.FetchRequest.attempt:type_name -> roost.wire.AttemptRef
+	8,   // 154: roost.wire.TailRequest.attempt:type_name -> roost.wire.AttemptRef
+	147, // 155: roost.wire.GuardSigns.sources:type_name -> roost.wire.IdleSource
+	148, // 156: roost.wire.GuardSigns.pause:type_name -> roost.wire.Pause
+	6,   // 157: roost.wire.IdleSource.health:type_name -> roost.wire.IdleSource.Health
+	150, // 158: roost.wire.GuardReport.tenants:type_name -> roost.wire.Tenant
+	148, // 159: roost.wire.OwnerReply.pause:type_name -> roost.wire.Pause
+	146, // 160: roost.wire.MineReply.signs:type_name -> roost.wire.GuardSigns
+	149, // 161: roost.wire.MineReply.startds:type_name -> roost.wire.GuardReport
+	170, // 162: roost.wire.MakeTokenReply.info:type_name -> roost.wire.TokenInfo
+	170, // 163: roost.wire.RemoveTokenReply.removed:type_name -> roost.wire.TokenInfo
+	170, // 164: roost.wire.MembersReply.tokens:type_name -> roost.wire.TokenInfo
+	175, // 165: roost.wire.MembersReply.members:type_name -> roost.wire.MemberInfo
+	2,   // 166: roost.wire.ActReply.Result.refusal:type_name -> roost.wire.ActReply.Refusal
+	27,  // 167: roost.wire.Schedd.Submit:input_type -> roost.wire.SubmitRequest
+	28,  // 168: roost.wire.Schedd.SubmitParts:input_type -> roost.wire.SubmitPart
+	29,  // 169: roost.wire.Schedd.KeepScript:input_type -> roost.wire.ScriptChunk
+	33,  // 170: roost.wire.Schedd.Query:input_type -> roost.wire.QueryRequest
+	38,  // 171: roost.wire.Schedd.Act:input_type -> roost.wire.ActRequest
+	41,  // 172: roost.wire.Schedd.Watch:input_type -> roost.wire.WatchRequest
+	43,  // 173: roost.wire.Schedd.Logs:input_type -> roost.wire.LogsRequest
+	45,  // 174: roost.wire.Schedd.Why:input_type -> roost.wire.WhyRequest
+	48,  // 175: roost.wire.Schedd.Events:input_type -> roost.wire.EventsRequest
+	56,  // 176: roost.wire.Schedd.Ads:input_type -> roost.wire.AdQuery
+	50,  // 177: roost.wire.Schedd.Health:input_type -> roost.wire.HealthRequest
+	136, // 178: roost.wire.Schedd.Shell:input_type -> roost.wire.ShellInput
+	58,  // 179: roost.wire.Schedd.Cell:input_type -> roost.wire.CellRequest
+	59,  // 180: roost.wire.Schedd.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	21,  // 181: roost.wire.Schedd.QueryPool:input_type -> roost.wire.PoolQuery
+	11,  // 182: roost.wire.Schedd.LoginToken:input_type -> roost.wire.LoginTokenRequest
+	13,  // 183: roost.wire.Schedd.Login:input_type -> roost.wire.LoginRequest
+	16,  // 184: roost.wire.Schedd.Logins:input_type -> roost.wire.LoginsRequest
+	18,  // 185: roost.wire.Schedd.Logout:input_type -> roost.wire.LogoutRequest
+	20,  // 186: roost.wire.Neighbour.Query:input_type -> roost.wire.NeighbourQuery
+	45,  // 187: roost.wire.Neighbour.Why:input_type -> roost.wire.WhyRequest
+	48,  // 188: roost.wire.Neighbour.Events:input_type -> roost.wire.EventsRequest
+	19,  // 189: roost.wire.Neighbour.Act:input_type -> roost.wire.NeighbourAct
+	52,  // 190: roost.wire.Collector.Advertise:input_type -> roost.wire.AdUpdate
+	54,  // 191: roost.wire.Collector.Watch:input_type -> roost.wire.WatchAds
+	56,  // 192: roost.wire.Collector.Query:input_type -> roost.wire.AdQuery
+	64,  // 193: roost.wire.Negotiator.Negotiate:input_type -> roost.wire.FromSchedd
+	62,  // 194: roost.wire.Negotiator.Watch:input_type -> roost.wire.WatchLeader
+	58,  // 195: roost.wire.Negotiator.Cell:input_type -> roost.wire.CellRequest
+	59,  // 196: roost.wire.Negotiator.CheckpointCell:input_type -> roost.wire.CheckpointCellRequest
+	93,  // 197: roost.wire.Replica.Traffic:input_type -> roost.wire.ReplicaBytes
+	94,  // 198: roost.wire.Replica.Hello:input_type -> roost.wire.ReplicaHello
+	89,  // 199: roost.wire.Replica.Status:input_type -> roost.wire.CellQuestion
+	91,  // 200: roost.wire.Replica.Add:input_type -> roost.wire.CellMember
+	91,  // 201: roost.wire.Replica.Remove:input_type -> roost.wire.CellMember
+	97,  // 202: roost.wire.Startd.Session:input_type -> roost.wire.ToStartd
+	141, // 203: roost.wire.Startd.Put:input_type -> roost.wire.FileChunk
+	144, // 204: roost.wire.Startd.Fetch:input_type -> roost.wire.FetchRequest
+	145, // 205: roost.wire.Startd.Tail:input_type -> roost.wire.TailRequest
+	112, // 206: roost.wire.Startd.FetchImage:input_type -> roost.wire.FetchImageRequest
+	141, // 207: roost.wire.Startd.PutImage:input_type -> roost.wire.FileChunk
+	136, // 208: roost.wire.Startd.Shell:input_type -> roost.wire.ShellInput
+	123, // 209: roost.wire.Startd.Reach:input_type -> roost.wire.ReachOutput
+	141, // 210: roost.wire.CheckpointServer.Put:input_type -> roost.wire.FileChunk
+	112, // 211: roost.wire.CheckpointServer.Get:input_type -> roost.wire.FetchImageRequest
+	112, // 212: roost.wire.CheckpointServer.Remove:input_type -> roost.wire.FetchImageRequest
+	149, // 213: roost.wire.Guard.Watch:input_type -> roost.wire.GuardReport
+	151, // 214: roost.wire.Guard.Pause:input_type -> roost.wire.PauseRequest
+	152, // 215: roost.wire.Guard.Resume:input_type -> roost.wire.ResumeRequest
+	154, // 216: roost.wire.Guard.Mine:input_type -> roost.wire.MineRequest
+	156, // 217: roost.wire.Guard.Present:input_type -> roost.wire.PresentRequest
+	158, // 218: roost.wire.Authority.Greet:input_type -> roost.wire.GreetRequest
+	160, // 219: roost.wire.Authority.Join:input_type -> roost.wire.JoinRequest
+	162, // 220: roost.wire.Authority.Renew:input_type -> roost.wire.RenewRequest
+	164, // 221: roost.wire.Authority.Leave:input_type -> roost.wire.LeaveRequest
+	166, // 222: roost.wire.Authority.Revoked:input_type -> roost.wire.RevokedRequest
+	168, // 223: roost.wire.Authority.MakeToken:input_type -> roost.wire.MakeTokenRequest
+	171, // 224: roost.wire.Authority.RemoveToken:input_type -> roost.wire.RemoveTokenRequest
+	173, // 225: roost.wire.Authority.Members:input_type -> roost.wire.MembersRequest
+	176, // 226: roost.wire.Authority.Revoke:input_type -> roost.wire.RevokeRequest
+	31,  // 227: roost.wire.Schedd.Submit:output_type -> roost.wire.SubmitReply
+	31,  // 228: roost.wire.Schedd.SubmitParts:output_type -> roost.wire.SubmitReply
+	30,  // 229: roost.wire.Schedd.KeepScript:output_type -> roost.wire.ScriptReply
+	35,  // 230: roost.wire.Schedd.Query:output_type -> roost.wire.JobStatus
+	40,  // 231: roost.wire.Schedd.Act:output_type -> roost.wire.ActReply
+	42,  // 232: roost.wire.Schedd.Watch:output_type -> roost.wire.WatchEvent
+	44,  // 233: roost.wire.Schedd.Logs:output_type -> roost.wire.LogChunk
+	46,  // 234: roost.wire.Schedd.Why:output_type -> roost.wire.WhyReply
+	49,  // 235: roost.wire.Schedd.Events:output_type -> roost.wire.JobEvent
+	57,  // 236: roost.wire.Schedd.Ads:output_type -> roost.wire.AdText
+	51,  // 237: roost.wire.Schedd.Health:output_type -> roost.wire.HealthReply
+	137, // 238: roost.wire.Schedd.Shell:output_type -> roost.wire.ShellOutput
+	61,  // 239: roost.wire.Schedd.Cell:output_type -> roost.wire.CellReply
+	60,  // 240: roost.wire.Schedd.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	22,  // 241: roost.wire.Schedd.QueryPool:output_type -> roost.wire.PoolRow
+	12,  // 242: roost.wire.Schedd.LoginToken:output_type -> roost.wire.LoginTokenReply
+	14,  // 243: roost.wire.Schedd.Login:output_type -> roost.wire.LoginReply
+	17,  // 244: roost.wire.Schedd.Logins:output_type -> roost.wire.LoginsReply
+	15,  // 245: roost.wire.Schedd.Logout:output_type -> roost.wire.LoginInfo
+	35,  // 246: roost.wire.Neighbour.Query:output_type -> roost.wire.JobStatus
+	46,  // 247: roost.wire.Neighbour.Why:output_type -> roost.wire.WhyReply
+	49,  // 248: roost.wire.Neighbour.Events:output_type -> roost.wire.JobEvent
+	40,  // 249: roost.wire.Neighbour.Act:output_type -> roost.wire.ActReply
+	53,  // 250: roost.wire.Collector.Advertise:output_type -> roost.wire.AdAck
+	55,  // 251: roost.wire.Collector.Watch:output_type -> roost.wire.AdDelta
+	57,  // 252: roost.wire.Collector.Query:output_type -> roost.wire.AdText
+	82,  // 253: roost.wire.Negotiator.Negotiate:output_type -> roost.wire.ToSchedd
+	63,  // 254: roost.wire.Negotiator.Watch:output_type -> roost.wire.LeaderNews
+	61,  // 255: roost.wire.Negotiator.Cell:output_type -> roost.wire.CellReply
+	60,  // 256: roost.wire.Negotiator.CheckpointCell:output_type -> roost.wire.CheckpointPiece
+	93,  // 257: roost.wire.Replica.Traffic:output_type -> roost.wire.ReplicaBytes
+	95,  // 258: roost.wire.Replica.Hello:output_type -> roost.wire.ReplicaState
+	90,  // 259: roost.wire.Replica.Status:output_type -> roost.wire.CellStatus
+	92,  // 260: roost.wire.Replica.Add:output_type -> roost.wire.CellChanged
+	92,  // 261: roost.wire.Replica.Remove:output_type -> roost.wire.CellChanged
+	120, // 262: roost.wire.Startd.Session:output_type -> roost.wire.FromStartd
+	143, // 263: roost.wire.Startd.Put:output_type -> roost.wire.PutReply
+	141, // 264: roost.wire.Startd.Fetch:output_type -> roost.wire.FileChunk
+	44,  // 265: roost.wire.Startd.Tail:output_type -> roost.wire.LogChunk
+	141, // 266: roost.wire.Startd.FetchImage:output_type -> roost.wire.FileChunk
+	143, // 267: roost.wire.Startd.PutImage:output_type -> roost.wire.PutReply
+	137, // 268: roost.wire.Startd.Shell:output_type -> roost.wire.ShellOutput
+	122, // 269: roost.wire.Startd.Reach:output_type -> roost.wire.ReachCall
+	143, // 270: roost.wire.CheckpointServer.Put:output_type -> roost.wire.PutReply
+	141, // 271: roost.wire.CheckpointServer.Get:output_type -> roost.wire.FileChunk
+	115, // 272: roost.wire.CheckpointServer.Remove:output_type -> roost.wire.RemoveImageReply
+	146, // 273: roost.wire.Guard.Watch:output_type -> roost.wire.GuardSigns
+	153, // 274: roost.wire.Guard.Pause:output_type -> roost.wire.OwnerReply
+	153, // 275: roost.wire.Guard.Resume:output_type -> roost.wire.OwnerReply
+	155, // 276: roost.wire.Guard.Mine:output_type -> roost.wire.MineReply
+	157, // 277: roost.wire.Guard.Present:output_type -> roost.wire.PresentReply
+	159, // 278: roost.wire.Authority.Greet:output_type -> roost.wire.GreetReply
+	161, // 279: roost.wire.Authority.Join:output_type -> roost.wire.JoinReply
+	163, // 280: roost.wire.Authority.Renew:output_type -> roost.wire.RenewReply
+	165, // 281: roost.wire.Authority.Leave:output_type -> roost.wire.LeaveReply
+	167, // 282: roost.wire.Authority.Revoked:output_type -> roost.wire.RevokedReply
+	169, // 283: roost.wire.Authority.MakeToken:output_type -> roost.wire.MakeTokenReply
+	172, // 284: roost.wire.Authority.RemoveToken:output_type -> roost.wire.RemoveTokenReply
+	174, // 285: roost.wire.Authority.Members:output_type -> roost.wire.MembersReply
+	177, // 286: roost.wire.Authority.Revoke:output_type -> roost.wire.RevokeReply
+	227, // [227:287] is the sub-list for method output_type
+	167, // [167:227] is the sub-list for method input_type
+	167, // [167:167] is the sub-list for extension type_name
+	167, // [167:167] is the sub-list for extension extendee
+	0,   // [0:167] is the sub-list for field type_name
 }
 
 func init() { file_roost_proto_init() }
@@ -16016,7 +16132,7 @@ func file_roost_proto_init() {
 		(*PoolRow_Silent)(nil),
 		(*PoolRow_Batch)(nil),
 	}
-	file_roost_proto_msgTypes[56].OneofWrappers = []any{
+	file_roost_proto_msgTypes[57].OneofWrappers = []any{
 		(*FromSchedd_Hello)(nil),
 		(*FromSchedd_Request)(nil),
 		(*FromSchedd_Result)(nil),
@@ -16027,10 +16143,10 @@ func file_roost_proto_init() {
 		(*FromSchedd_Outcome)(nil),
 		(*FromSchedd_Told)(nil),
 	}
-	file_roost_proto_msgTypes[60].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[70].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[72].OneofWrappers = []any{}
-	file_roost_proto_msgTypes[74].OneofWrappers = []any{
+	file_roost_proto_msgTypes[61].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[71].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[73].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[75].OneofWrappers = []any{
 		(*ToSchedd_Grant)(nil),
 		(*ToSchedd_Unplaced)(nil),
 		(*ToSchedd_Hello)(nil),
@@ -16039,7 +16155,7 @@ func file_roost_proto_init() {
 		(*ToSchedd_Kept)(nil),
 		(*ToSchedd_Room)(nil),
 	}
-	file_roost_proto_msgTypes[89].OneofWrappers = []any{
+	file_roost_proto_msgTypes[90].OneofWrappers = []any{
 		(*ToStartd_Hello)(nil),
 		(*ToStartd_Claim)(nil),
 		(*ToStartd_Activate)(nil),
@@ -16055,7 +16171,7 @@ func file_roost_proto_init() {
 		(*ToStartd_Message)(nil),
 		(*ToStartd_Limit)(nil),
 	}
-	file_roost_proto_msgTypes[112].OneofWrappers = []any{
+	file_roost_proto_msgTypes[113].OneofWrappers = []any{
 		(*FromStartd_Welcome)(nil),
 		(*FromStartd_Claim)(nil),
 		(*FromStartd_Started)(nil),
@@ -16069,14 +16185,14 @@ func file_roost_proto_init() {
 		(*FromStartd_Suspended)(nil),
 		(*FromStartd_Reach)(nil),
 	}
-	file_roost_proto_msgTypes[132].OneofWrappers = []any{}
+	file_roost_proto_msgTypes[133].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_roost_proto_rawDesc), len(file_roost_proto_rawDesc)),
 			NumEnums:      7,
-			NumMessages:   179,
+			NumMessages:   180,
 			NumExtensions: 0,
 			NumServices:   9,
 		},

@@ -65,13 +65,13 @@ func (p *plan) allowedGang(w *want) int {
 	need := map[*Limit]int{}
 	for _, c := range w.cast {
 		for _, t := range c.taps {
-			if need[t.Limit] += t.of(c.units); need[t.Limit] > t.Total-t.Used {
+			if need[t.Limit] += t.of(c.units); !t.past && need[t.Limit] > t.Total-t.Used {
 				w.held, w.heldBy = t.reached(), Rationed
 				return 0
 			}
 		}
 		for _, t := range c.soft {
-			if need[t.Limit] += t.of(c.units); !p.beyond && need[t.Limit] > t.Total-t.Used {
+			if need[t.Limit] += t.of(c.units); !t.past && !p.beyond && need[t.Limit] > t.Total-t.Used {
 				p.curbed = true
 				return 0
 			}

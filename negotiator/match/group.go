@@ -108,6 +108,9 @@ func (a *account) charge(cores float64) {
 // mayTake is how many of n units of a want its submitter's ceiling and its group's allocation leave room for.
 func (p *plan) mayTake(w *want, n int) int {
 	a, unit := w.account, w.unit
+	if w.Now {
+		return n
+	}
 	if a.Ceiling > 0 {
 		if n = min(n, unitsBelow(a.Ceiling-a.held, unit)); n == 0 {
 			if w.Explain {

@@ -60,7 +60,7 @@ func (p *plan) blocked(w *want) {
 		depth = max(p.Backfill.Depth, 1)
 	}
 	size := max(w.Gang, 1)
-	if w.Class.App == gpu.Stream || p.heads >= depth || p.tries >= max(maxTries, depth) {
+	if w.Class.App == gpu.Stream || w.Now || p.heads >= depth || p.tries >= max(maxTries, depth) {
 		return
 	}
 	p.tries++

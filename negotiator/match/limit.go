@@ -29,6 +29,7 @@ type tap struct {
 	*Limit // as yet in this plan
 	count  int
 	once   bool // a gang takes it once
+	past   bool // it is counted, and keeps nothing back
 }
 
 // of is what n units of a want take that are placed together.
@@ -44,11 +45,19 @@ func (p *plan) tapLimits(w *want) {
 	for _, l := range w.Class.Limits {
 		w.taps = p.tap(w, w.taps, Take{Limit: l.Name, Count: l.Count})
 	}
+	licences := len(w.taps)
 	for _, t := range w.RunLimits {
 		w.taps = p.tap(w, w.taps, t)
 	}
 	for _, t := range w.Soft {
 		w.soft = p.tap(w, w.soft, t)
+	}
+	if w.Now {
+		for _, taps := range [...][]tap{w.taps[licences:], w.soft} {
+			for i := range taps {
+				taps[i].past = true
+			}
+		}
 	}
 }
 
@@ -69,7 +78,7 @@ func (p *plan) tap(w *want, to []tap, t Take) []tap {
 		l = &given
 		p.limits[t.Limit] = l
 	}
-	return append(to, tap{l, t.Count, t.Once && w.whole().Gang > 1})
+	return append(to, tap{Limit: l, count: t.Count, once: t.Once && w.whole().Gang > 1})
 }
 
 // allowed is how many of n units of a want may start as far as limits, ceilings and quotas go, wherever there is room. If it is none the want has to wait, and
@@ -96,6 +105,8 @@ func (p *plan) allowed(w *want, n int) int {
 // some is how many of n units, of a gang all or none, the limit has room for.
 func (t tap) some(n int) int {
 	switch may := max(0, t.Total-t.Used) / t.count; {
+	case t.past:
+		return n
 	case !t.once:
 		return min(n, may)
 	case may == 0:

@@ -44,6 +44,7 @@ func naive(s *Snapshot) []Grant {
 	for who, st := range s.Standing {
 		n.held[who] = share.Weight(st.Held, n.total)
 	}
+	n.placeFirst()
 	for band := roost.Monitoring; ; band-- {
 		n.beyond, n.curbed = false, false
 		n.placeBand(band)
@@ -85,7 +86,7 @@ func (n *naiveMatcher) placeBand(band roost.Band) {
 		wants := func(group string) float64 {
 			sum := n.heldBy(group)
 			for _, r := range n.Requests {
-				if r.Band == band && n.group(r.Submitter) == group && !n.barren[r] {
+				if r.Band == band && !r.Now && n.group(r.Submitter) == group && !n.barren[r] {
 					sum += float64(n.left[r]) * share.Weight(r.Class.Resources, n.total)
 				}
 			}
@@ -122,9 +123,26 @@ func (n *naiveMatcher) placeBand(band roost.Band) {
 	}
 }
 
+// placeFirst gives what is to run now all it wants, band by band, the first come first. Nothing else of it is placed later.
+func (n *naiveMatcher) placeFirst() {
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return !r.Now })
+	slices.SortFunc(queue, func(a, b *Request) int {
+		return cmp.Or(cmp.Compare(b.Band, a.Band), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
+	})
+	for _, r := range queue {
+		for n.left[r] > 0 && !n.barren[r] && n.may(r) {
+			if m := n.best(r); m != nil {
+				n.place(r, m, math.Inf(1))
+			} else {
+				n.barren[r] = true
+			}
+		}
+	}
+}
+
 // placeStreams gives stream requests all they want, the first come first.
 func (n *naiveMatcher) placeStreams(band roost.Band) {
-	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Class.App != gpu.Stream })
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Class.App != gpu.Stream })
 	slices.SortFunc(queue, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) })
 	for _, r := range queue {
 		for n.left[r] > 0 && !n.barren[r] && n.may(r) {
@@ -141,7 +159,7 @@ func (n *naiveMatcher) placeStreams(band roost.Band) {
 func (n *naiveMatcher) takeTurns(band roost.Band, in func(share.Submitter) bool, most float64) {
 	hopeful := func(who share.Submitter) bool {
 		return slices.ContainsFunc(n.Requests, func(r *Request) bool {
-			return r.Band == band && r.Submitter == who && n.left[r] > 0 && !n.barren[r]
+			return r.Band == band && !r.Now && r.Submitter == who && n.left[r] > 0 && !n.barren[r]
 		})
 	}
 	var claimants []share.Claimant
@@ -162,7 +180,7 @@ func (n *naiveMatcher) takeTurns(band roost.Band, in func(share.Submitter) bool,
 		turns.Took(i, took)
 		most -= took
 		if !slices.ContainsFunc(n.Requests, func(r *Request) bool {
-			return r.Band == band && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.barren[r] && !stuck[r]
+			return r.Band == band && !r.Now && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.barren[r] && !stuck[r]
 		}) {
 			turns.Leave(i)
 		}
@@ -171,7 +189,7 @@ func (n *naiveMatcher) takeTurns(band roost.Band, in func(share.Submitter) bool,
 
 // turn places units of the first of the submitter's requests, by priority and age, that can be placed.
 func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64, stuck map[*Request]bool) (took float64) {
-	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Submitter != who })
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Submitter != who })
 	slices.SortFunc(queue, func(a, b *Request) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
 	})
@@ -222,6 +240,9 @@ func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float6
 // may reports whether limits, ceiling and quota let one more unit start.
 func (n *naiveMatcher) may(r *Request) bool {
 	unit, who := share.Weight(r.Class.Resources, n.total), r.Submitter
+	if r.Now { // it is past all but licences
+		return n.limits.room(r, needs(&Request{Class: r.Class})) > 0
+	}
 	if c := n.Standing[who].Ceiling; n.room(r) == 0 || c > 0 && n.held[who]+unit > c+dust {
 		return false
 	}

@@ -76,6 +76,7 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			Key: Key{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)), Oldest: int64(rng.IntN(3)),
 			Wanted: rng.IntN(12), Class: class, Explain: rng.IntN(2) == 0,
 		}
+		req.Now = rng.IntN(10) == 0
 		if rng.IntN(5) == 0 {
 			req.Avoid = map[string]string{"m01": "because"}
 		}

@@ -2,6 +2,7 @@ package match
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"github.com/roost-batch/roost"
@@ -87,8 +88,13 @@ func (t *Matcher) Plan(s *Snapshot) Plan {
 	p := t.start(s)
 	for rest := p.wants; len(rest) > 0; {
 		n := 1
-		for n < len(rest) && rest[n].Band == rest[0].Band {
+		for n < len(rest) && rest[n].with(rest[0]) {
 			n++
+		}
+		if rest[0].Now {
+			p.placeFirst(rest[:n])
+			rest = rest[n:]
+			continue
 		}
 		if p.openProposals(rest[:n]) {
 			p.placeBand(rest[:n])
@@ -136,9 +142,24 @@ func (t *Matcher) start(s *Snapshot) *plan {
 	return p
 }
 
-// byTurn orders by band from high to low, then by submitter, priority, age and name.
+// with reports whether two wants take turns with each other.
+func (w *want) with(other *want) bool { return w.Band == other.Band && w.Now == other.Now }
+
+// placeFirst gives what is to run now all that it wants, before others have their turns, the first come first.
+func (p *plan) placeFirst(wants []*want) {
+	for _, w := range slices.SortedFunc(slices.Values(wants), func(a, b *want) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) }) {
+		p.turn([]*want{w}, math.Inf(1))
+	}
+}
+
+// byTurn orders what is to run now before the rest, then by band from high to low, then by submitter, priority, age and name.
 func byTurn(a, b *want) int {
 	switch {
+	case a.Now != b.Now:
+		if a.Now {
+			return -1
+		}
+		return 1
 	case a.Band != b.Band:
 		return cmp.Compare(b.Band, a.Band)
 	case a.Submitter != b.Submitter:
@@ -312,7 +333,7 @@ func (p *plan) report() {
 		if w.left == 0 {
 			continue
 		}
-		u := Unplaced{Request: w.Request, Missing: w.left, NoRoom: w.barren}
+		u := Unplaced{Request: w.Request, Missing: w.left, NoRoom: w.barren, Awaits: w.hunt.awaits > 0}
 		if w.Explain {
 			u.Explanation = p.explain(w.lacking())
 		}

@@ -24,7 +24,7 @@ func (p *plan) countAhead() {
 	higher, above := 0, 0.0
 	for rest := p.wants; len(rest) > 0; {
 		n := 1
-		for n < len(rest) && rest[n].Band == rest[0].Band {
+		for n < len(rest) && rest[n].with(rest[0]) {
 			n++
 		}
 		crowds := crowdsOf(rest[:n])

@@ -73,6 +73,7 @@ type Request struct {
 	Key         Key
 	Submitter   share.Submitter
 	Band        roost.Band
+	Now         bool // an operator wants it to run now: before all others, past fair share, quotas and limits on what runs
 	Priority    int32
 	Oldest      int64 // unix nanoseconds
 	Wanted      int   // units; a unit is one claim
@@ -133,6 +134,7 @@ func (g *Grant) Resources() roost.Resources {
 type Unplaced struct {
 	Request     *Request
 	Missing     int          // units
+	Awaits      bool         // for some of these, claims are leaving already
 	NoRoom      bool         // no machine has room for it; else something keeps it from looking, such as a limit
 	Explanation *Explanation // nil unless asked for
 }

@@ -22,7 +22,7 @@ import (
 //	machines   lines: NAME key=value…; keys cpus, memory, disk, gpus (in all), claims=OWNER:CPUS:ENDS;…, free-cpus, free-memory, free-gpus (now), ad=EXPRESSIONS to the line's end
 //	           for a machine with units also layout, cards=SIZE,SIZE…, cpu-units, taken=cpus=1,gpu_memory=SIZE,ends=SECONDS;cpus=2,class=stream…, reclaim=LEVEL (then taken may have band, reserve-cpus, reserve-memory), length, room, wait
 //	requests   lines: NAME key=value…; keys owner, group, band, prio, oldest, n, cpus, memory, disk, gpus, gpu_memory, class, nowait, avoid, apart (with avoid), gang, with (who leads the gang that it is of), run (limits, of which those are soft whose names begin so), ad=… to the line's end
-//	           also gang, walltime, predicted, since (seconds), reservation
+//	           also gang, walltime, predicted, since (seconds), reservation, now=yes
 //	forget     all requests
 //	standing   lines: OWNER group=GROUP effective=N cpus=N floor=N ceiling=N
 //	pending    lines: MACHINE cpus=N memory=SIZE gpu_memory=SIZE class=CLASS band=BAND waiting=UNIT of=NUMBER of the request
@@ -270,7 +270,7 @@ func (c *storyCell) addRequests(lines []string) string {
 			Key: Key{"s", uint64(len(c.names) + 1)}, Submitter: who, Band: band, Priority: int32(c.number(pairs["prio"])),
 			Oldest: int64(c.number(pairs["oldest"])), Wanted: max(1, c.number(pairs["n"])), NoWait: c.number(pairs["nowait"]), Class: class,
 			Explain: true, Gang: c.number(pairs["gang"]), Walltime: time.Duration(c.number(pairs["walltime"])) * time.Second,
-			Predicted: time.Duration(c.number(pairs["predicted"])) * time.Second, Reservation: pairs["reservation"],
+			Predicted: time.Duration(c.number(pairs["predicted"])) * time.Second, Reservation: pairs["reservation"], Now: pairs["now"] == "yes",
 			Since: int64(c.number(pairs["since"])),
 		}
 		if pairs["avoid"] != "" {

@@ -48,7 +48,7 @@ func (p *plan) placeWaiting(wants []*want) {
 	}
 	for len(wants) > 0 {
 		n := 1
-		for n < len(wants) && wants[n].Band == wants[0].Band {
+		for n < len(wants) && wants[n].with(wants[0]) {
 			n++
 		}
 		p.queueBand(wants[:n], room)
@@ -92,7 +92,7 @@ func (p *plan) queueBand(wants []*want, room []int) {
 	var queues [][]*want
 	var claimants []share.Claimant
 	for i, w := range wants {
-		if w.left <= w.NoWait || w.Gang > 1 || w.Class.App != gpu.Batch || w.Class.Alone || len(w.Class.Limits) > 0 {
+		if w.left <= w.NoWait || w.Now || w.Gang > 1 || w.Class.App != gpu.Batch || w.Class.Alone || len(w.Class.Limits) > 0 {
 			continue
 		}
 		if n := len(queues); n > 0 && queues[n-1][0].Submitter == w.Submitter {

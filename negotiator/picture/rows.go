@@ -171,6 +171,7 @@ type askRow struct {
 	Walltime    int64             `json:"walltime_seconds,omitempty"`
 	Predicted   int64             `json:"predicted_seconds,omitempty"`
 	Reservation string            `json:"reservation,omitempty"`
+	Now         bool              `json:"now,omitempty"`
 	Counting    Counting          `json:"counting,omitempty"`
 	Claims      int               `json:"claims,omitempty"`
 	Counts      int               `json:"counts,omitempty"`
@@ -183,7 +184,7 @@ func rowOfAsk(a *Ask) askRow {
 	return askRow{
 		Schedd: a.Key.Schedd, ID: a.Key.ID, Owner: a.Submitter.Owner, Group: a.Submitter.Group, UnixGroup: a.UnixGroup, Band: a.Band.String(), Priority: a.Priority,
 		Oldest: a.Oldest, Wanted: a.Own, NoWait: a.NoWait, Resources: resources(a.Class.Resources), Ad: a.Text, Queue: a.Queue, Gang: a.Gang, Lead: a.Lead,
-		Walltime: int64(a.Walltime / time.Second), Predicted: int64(a.Predicted / time.Second), Reservation: a.Reservation, Counting: a.Counting, Claims: a.Claims,
+		Walltime: int64(a.Walltime / time.Second), Predicted: int64(a.Predicted / time.Second), Reservation: a.Reservation, Now: a.Now, Counting: a.Counting, Claims: a.Claims,
 		Counts: a.Counts, Avoid: a.Avoid, Proposed: a.Proposed, Since: a.Since,
 	}
 }
@@ -197,6 +198,7 @@ func (row *askRow) ask() (*Ask, error) {
 	a.Key, a.Submitter = match.Key{Schedd: row.Schedd, ID: row.ID}, share.Submitter{Group: row.Group, Owner: row.Owner}
 	a.Priority, a.Oldest, a.Own, a.NoWait, a.Gang = row.Priority, row.Oldest, row.Wanted, row.NoWait, row.Gang
 	a.Walltime, a.Predicted, a.Reservation, a.Avoid = length(row.Walltime), length(row.Predicted), row.Reservation, row.Avoid
+	a.Now = row.Now
 	a.Proposed, a.Since = row.Proposed, row.Since
 	subject := fmt.Sprintf("request %d of schedd %s", row.ID, row.Schedd)
 	if a.Own < 0 || a.Own > roost.MaxTasks || a.Gang < 0 || a.Gang > roost.MaxTasks || a.NoWait < 0 || a.Counting > Elsewhere || row.Owner == "" {

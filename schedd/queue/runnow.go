@@ -166,10 +166,13 @@ type RunNowStatus struct {
 
 // RunNowStatus tells how a request to run tasks of a job now stands.
 func (q *Queue) RunNowStatus(seq uint64) (s RunNowStatus) {
-	j := q.jobs[seq]
-	if j == nil {
-		return s
+	if j := q.jobs[seq]; j != nil {
+		return j.runNowStatus()
 	}
+	return s
+}
+
+func (j *job) runNowStatus() (s RunNowStatus) {
 	s.Denied = j.runDenied
 	for i, o := range j.urgent {
 		if j.state[i] != roost.Idle && j.state[i] != roost.Starting {

@@ -38,6 +38,7 @@ type Status struct {
 	Locked    bool        // it is held, and only who administers may release it
 	Timed     bool        // blocked tasks wait for the start time, and for no other job
 	Task      *TaskStatus // of the task, or of the only one, or of the one that leads the others
+	RunNow    RunNowStatus
 	Parts     []Part      // of machines that the job has, where one task leads the others, in the order of the tasks
 }
 
@@ -84,6 +85,7 @@ func (q *Queue) status(j *job) Status {
 		Eligible: j.eligible.entered, Waiting: j.eligible.since, Waited: j.eligible.total,
 	}
 	s.Tasks, s.Counts, s.Failed = j.tally()
+	s.RunNow = j.runNowStatus()
 	if j.plan.led && j.plan.gang == len(j.state) {
 		q.ledStatus(j, &s)
 		return s

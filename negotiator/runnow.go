@@ -1,0 +1,28 @@
+package negotiator
+
+import (
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// denyRuns tells schedds which of their requests to run now found no machine in the cycle that placed them before all others: each is
+// honoured once, and takes its turn from then on. What waits for claims that are leaving already, or for an answer to a grant, is not
+// denied yet.
+func (c *cell) denyRuns(unplaced []match.Unplaced, requests map[*match.Request]*request) {
+	for _, u := range unplaced {
+		r := requests[u.Request]
+		if !r.Now || r.refusal || u.Awaits || len(r.unseen) > 0 {
+			continue
+		}
+		if u.Explanation == nil {
+			r.asked, c.changed = true, true // the next cycle says what is missing
+			continue
+		}
+		c.denyRun(r, missing(u.Explanation))
+	}
+}
+
+func (c *cell) denyRun(r *request, why string) {
+	r.refusal = true
+	c.schedds[r.Key.Schedd].mail.put(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: why}}})
+}
