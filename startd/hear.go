@@ -122,14 +122,21 @@ func (l *loop) claim(s *session, r *wire.ClaimRequest, who verdict) {
 // activate starts an attempt, as the user for whom the claim was made.
 func (l *loop) activate(s *session, a *wire.Activate) {
 	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
-	if c, ok := l.core.Claim(claim); ok && a.GetProgram().GetUid() != c.UID {
+	c, ok := l.core.Claim(claim)
+	own := ok && c.Schedd == s.schedd
+	if own && a.GetProgram().GetUid() != c.UID {
 		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID, a.GetProgram().GetUid())
 		l.declineFor(slot.Decline{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()}, wire.Cause_CAUSE_LAUNCH)
 		return
 	}
-	l.programs[claim] = a
+	before := l.programs[claim] // of an attempt that waits there
+	if own {
+		l.programs[claim] = a
+	}
 	if err := l.core.Activated(boottime(), s.id, s.schedd, claim, id, terms(a.GetProgram())); err != nil {
-		delete(l.programs, claim)
+		if l.programs[claim] = before; before == nil {
+			delete(l.programs, claim)
+		}
 		l.refused("activation refused", "attempt", id, "schedd", s.schedd, "err", err)
 	}
 }

@@ -113,8 +113,10 @@ func (l *loop) answer(session uint64, c *slot.Claim) {
 func (l *loop) decline(e slot.Decline) { l.declineFor(e, wire.Cause_CAUSE_MACHINE) }
 
 func (l *loop) declineFor(e slot.Decline, cause wire.Cause) {
-	delete(l.programs, e.Claim)
-	l.m.log.Warn("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
+	if c, ok := l.core.Claim(e.Claim); !ok || c.Schedd == e.Schedd && attemptID(e.Schedd, l.programs[e.Claim].GetAttempt()) == e.Attempt {
+		delete(l.programs, e.Claim)
+	}
+	l.refused("attempt declined", "attempt", e.Attempt, "reason", e.Reason)
 	if e.NoClaim {
 		l.tell(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
 		return

@@ -124,6 +124,16 @@ func TestWaitsOnTheMachine(t *testing.T) {
 		t.Fatalf("the second claim: %v", second)
 	}
 	b := s.activate(second.GetClaim(), s.shell("echo second"), false)
+	other := p.connect("host2", 1) // which names a claim that is not its own, and on which an attempt waits
+	for _, uid := range []uint32{other.uid, other.uid + 1} {
+		program := other.shell("echo other")
+		program.Uid = uid
+		other.activate(second.GetClaim(), program, false)
+		if lost := other.next("a refusal").GetLost(); lost.GetClaim() != second.GetClaim() {
+			t.Fatalf("another submit node: got %v", lost)
+		}
+	}
+	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: second.GetClaim(), Attempt: b, Program: s.shell("echo again")}}}) // what is said twice counts once
 	s.ask(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 }) // what is answered comes after the attempt: it is there now
 	if err := os.WriteFile(filepath.Join(p.node.Dir, "n1/go"), nil, 0o600); err != nil {
 		t.Fatal(err)
