@@ -71,16 +71,6 @@ func (c *call) bare(verb string, looked ...string) error {
 	return nil
 }
 
-// verbWords are what may stand first behind a command of administrators, as its synopsis has it.
-func verbWords(cmd *command) (list []suggestion) {
-	for _, part := range strings.Split(cmd.args, " | ") {
-		for _, verb := range strings.Split(strings.Trim(strings.Fields(part)[0], "[]"), "|") {
-			list = append(list, suggestion{verb, cmd.name})
-		}
-	}
-	return list
-}
-
 // operands refuses a command line that does not have as many operands as wanted names, "…" at the end for one or more of the last.
 func (c *call) operands(wanted ...string) error {
 	n, most := len(wanted), len(wanted)
@@ -409,4 +399,17 @@ func timeFlags(what string) []ucli.Flag {
 		&ucli.StringFlag{Name: "from", Usage: "when " + what + " begins, a `TIME`: \"2026-03-01 08:00\", or how long from now, as 2h"},
 		&ucli.StringFlag{Name: "until", Usage: "when it ends, a `TIME` likewise"},
 	}
+}
+
+// objectNames are the names of what is set of a kind.
+func (c *call) objectNames(kind ledger.Kind) (map[string]bool, error) {
+	var all []entered[any]
+	if err := c.shown(string(kind), &all); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{}
+	for _, o := range all {
+		known[o.Name] = true
+	}
+	return known, nil
 }

@@ -21,6 +21,7 @@ type App struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	env            []string
+	all            func() []*command // the table of everything
 
 	at         string           // the node whose schedd is meant; empty: $ROOST_SCHEDD, or this one
 	dir        string           // working directory; empty: the process's
@@ -29,9 +30,9 @@ type App struct {
 	out, err   screen           // what stdout and stderr are
 }
 
-// New returns the program with those streams and that environment ("NAME=value"). It starts nothing.
-func New(stdin io.Reader, stdout, stderr io.Writer, env []string) *App {
-	a := &App{stdin: stdin, stdout: stdout, stderr: stderr, env: env, now: time.Now}
+// newApp returns the program with those streams, that environment ("NAME=value") and those commands. It starts nothing.
+func newApp(stdin io.Reader, stdout, stderr io.Writer, env []string, all func() []*command) *App {
+	a := &App{stdin: stdin, stdout: stdout, stderr: stderr, env: env, all: all, now: time.Now}
 	a.out, a.err = screenOf(stdout), screenOf(stderr)
 	return a
 }
@@ -42,7 +43,7 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
-	if cmd := find(commands(), name); cmd != nil && cmd.group == groupPBS {
+	if cmd := find(a.all(), name); cmd != nil && cmd.group == groupPBS {
 		return a.execute(ctx, cmd, args)
 	}
 	cmd, args, err := a.choose(args)
@@ -64,7 +65,7 @@ func (a *App) choose(args []string) (*command, []string, error) {
 			a.overview(a.stdout)
 			return nil, nil, nil
 		case "--version", "-V":
-			return find(commands(), "version"), early, nil
+			return find(a.all(), "version"), early, nil
 		case "--dir", "--color", "--schedd":
 			if !valued && len(args) < 2 {
 				return nil, nil, usage("%s needs a value", name)
@@ -91,9 +92,9 @@ func (a *App) choose(args []string) (*command, []string, error) {
 	if args[0] == "help" {
 		return a.helpFor(args[1:])
 	}
-	cmd := find(commands(), args[0])
+	cmd := find(a.all(), args[0])
 	if cmd == nil {
-		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(args[0]))
+		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(a.all(), args[0]))
 	}
 	return cmd, append(early, args[1:]...), nil
 }
@@ -104,9 +105,9 @@ func (a *App) helpFor(args []string) (*command, []string, error) {
 		a.overview(a.stdout)
 		return nil, nil, nil
 	}
-	cmd := find(commands(), args[0])
+	cmd := find(a.all(), args[0])
 	if cmd == nil {
-		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(args[0]))
+		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(a.all(), args[0]))
 	}
 	a.help(a.stdout, cmd)
 	return nil, nil, nil

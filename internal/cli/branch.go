@@ -67,3 +67,13 @@ func (c *call) suits(b branch, branches []branch) error {
 	}
 	return nil
 }
+
+// verbWords are what may stand first behind a command of administrators, as its synopsis has it.
+func verbWords(cmd *command) (list []suggestion) {
+	for _, part := range strings.Split(cmd.args, " | ") {
+		for _, verb := range strings.Split(strings.Trim(strings.Fields(part)[0], "[]"), "|") {
+			list = append(list, suggestion{verb, cmd.name})
+		}
+	}
+	return list
+}

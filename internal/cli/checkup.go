@@ -47,12 +47,6 @@ func examineDirectory(dir string) []finding {
 	return findings
 }
 
-// owns reports whether the pool in dir is this user's.
-func owns(dir string) bool {
-	var st unix.Stat_t
-	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
-}
-
 // examineMachine looks at what the kernel of this machine offers to jobs of a pool of this user. In another's pool it does not matter what this
 // user may do.
 func examineMachine(ctx context.Context, ours bool) []finding {

@@ -13,7 +13,7 @@ import (
 
 func classadCommand() *command {
 	return &command{
-		name: "classad", signed: isExpression, group: groupMore, brief: "evaluate, match, check and format ClassAds", args: "eval|match|parse|fmt …", most: -1, do: doClassad,
+		name: "classad", signed: isExpression, group: groupMore, brief: "evaluate, match, check and format ClassAds", args: "eval|match|parse|fmt …", most: -1, branches: classadBranches, do: doClassad,
 		about: "Works with the language in which machines and jobs describe themselves, without a pool. classad(7) teaches the language.\n\n" +
 			"  eval EXPR          prints the value of an expression\n" +
 			"  eval --batch FILE  prints a value for each line of context, tab, expression\n" +

@@ -3,10 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -73,32 +70,6 @@ type formatter struct {
 
 func (f *formatter) refused(name, why string) {
 	fmt.Fprintf(f.stderr, "%s: %s\n", printable(name), why)
-}
-
-// rewrite replaces a file, whose permissions it keeps. A crash or a full disk leaves the old one.
-func rewrite(path, text string) (err error) {
-	defer func() {
-		if err != nil {
-			err = problem(roost.NoOutput, "%v", err)
-		}
-	}()
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	next, err := os.CreateTemp(filepath.Dir(path), ".roost-fmt-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name()) // not there any more once it is renamed
-	_, err = next.WriteString(text)
-	if err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Sync(), next.Close()); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), path)
 }
 
 // oldAttribute is how an attribute in old syntax begins. A text that is wrong in every syntax was meant to be old if it has one: no

@@ -28,6 +28,7 @@ type command struct {
 	hidden   bool
 	local    bool                                    // a PBS command that asks no schedd, or the one of its job
 	signed   func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
+	branches func() []branch                         // what its first operand may be, for the completion of words; nil: not one of a list
 	do       func(c *call) error
 }
 
@@ -47,40 +48,6 @@ const (
 
 func groups() []string {
 	return []string{groupRun, groupSee, groupChange, groupOwner, groupPool, groupAdmin, groupPBS, groupMore}
-}
-
-// commands is the table of everything, in the order of the help.
-func commands() []*command {
-	all := []*command{
-		submitCommand(), runCommand(), translateCommand(),
-		jobsCommand(), showCommand(), whyCommand(), logsCommand(), sshCommand(), topCommand(), waitCommand(), historyCommand(), sharesCommand(),
-		rmCommand(), holdCommand(), releaseCommand(), retryCommand(), checkpointCommand(), suspendCommand(), resumeCommand(), loginCommand(), loginsCommand(),
-		pauseCommand(), mineCommand(), sessionAgentCommand(),
-		nodesCommand(), adsCommand(), doctorCommand(), cellCommand(), upCommand(), masterCommand(), pkiCommand(),
-		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
-		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), commentCommand(), reservationCommand(), adminCommand(), simCommand(),
-		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(), tracejobCommand(),
-		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
-		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
-	}
-	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(), printjobCommand(), pbsAttachCommand(), pbsHostnCommand())
-	all = append(all, qswitchCommands()...)
-	all = append(all, daemonCommands()...)
-	for _, c := range all {
-		if !c.raw {
-			c.flags = append(c.flags, everywhere()...)
-		}
-	}
-	return all
-}
-
-// everywhere are the flags that all commands take.
-func everywhere() []ucli.Flag {
-	return []ucli.Flag{
-		&ucli.StringFlag{Name: "dir", Usage: "use the pool in this `DIR` instead of $ROOST_DIR or the usual places"},
-		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},
-		&ucli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"},
-	}
 }
 
 func jsonFlag() ucli.Flag {
@@ -127,3 +94,12 @@ func (c *call) texts(name string) []string { return c.flags.StringSlice(name) }
 func (c *call) count(name string) int      { return c.flags.Int(name) }
 func (c *call) given(name string) bool     { return c.flags.IsSet(name) }
 func (c *call) json() bool                 { return c.flag("json") }
+
+// everywhere are the flags that all commands take.
+func everywhere() []ucli.Flag {
+	return []ucli.Flag{
+		&ucli.StringFlag{Name: "dir", Usage: "use the pool in this `DIR` instead of $ROOST_DIR or the usual places"},
+		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},
+		&ucli.BoolFlag{Name: "help", Aliases: []string{"h"}, Usage: "show this help"},
+	}
+}

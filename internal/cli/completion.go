@@ -88,9 +88,6 @@ func wordsCommand() *command {
 	}
 }
 
-// suggestion is a word that may stand next, and what it means.
-type suggestion struct{ word, what string }
-
 func printWords(c *call) error {
 	words := c.args
 	if len(words) == 0 {
@@ -107,14 +104,14 @@ func printWords(c *call) error {
 
 func (c *call) suggestions(before []string, last string) []suggestion {
 	if len(before) == 0 {
-		return commandWords()
+		return commandWords(c.all())
 	}
-	cmd := find(commands(), before[0])
+	cmd := find(c.all(), before[0])
 	if cmd == nil {
 		return nil
 	}
 	if before[0] == "help" {
-		return commandWords()
+		return commandWords(c.all())
 	}
 	if previous := before[len(before)-1]; strings.HasPrefix(previous, "--") && len(before) > 1 {
 		if f := flagNamed(cmd.flags, previous[2:]); f != nil && takesValue(f) {
@@ -130,10 +127,8 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	switch {
 	case cmd.name == "completion":
 		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
-	case cmd.name == "classad" && len(before) == 1:
-		return branchWords(classadBranches())
-	case cmd.name == "sim" && len(before) == 1:
-		return branchWords(simBranches())
+	case cmd.branches != nil && len(before) == 1:
+		return branchWords(cmd.branches())
 	case cmd.name == "sim":
 		return []suggestion{{":files", ""}}
 	case cmd.group == groupAdmin && len(before) == 1 && cmd.most < 0 && cmd.least == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
@@ -148,8 +143,8 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	return nil
 }
 
-func commandWords() (list []suggestion) {
-	for _, cmd := range commands() {
+func commandWords(all []*command) (list []suggestion) {
+	for _, cmd := range all {
 		if !cmd.hidden {
 			list = append(list, suggestion{cmd.name, cmd.brief})
 		}

@@ -7,8 +7,6 @@ import (
 
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
-	"github.com/roost-batch/roost/internal/pki"
-	"github.com/roost-batch/roost/internal/rpc"
 )
 
 // The masters start the daemons of a node as "roost ROLE --config FILE [--name NAME]".
@@ -56,12 +54,4 @@ func serve(run func(ctx context.Context, n *config.Node, name string) error) fun
 		defer daemon.Profile(c.cmd.name)()
 		return run(ctx, n, c.text("name"))
 	}
-}
-
-// identityOf loads the key of a node; nil where the pool speaks unix sockets only.
-func identityOf(n *config.Node) (*rpc.Identity, error) {
-	if n.TLS == nil {
-		return nil, nil
-	}
-	return pki.Load(n.TLS)
 }

@@ -32,22 +32,6 @@ func doctorCommand() *command {
 	}
 }
 
-// finding is what one check found.
-type finding struct {
-	Check string `json:"check"`
-	Level level  `json:"level"`
-	Text  string `json:"text"` // one line, and those of a file that it is about, with a caret under what is meant
-	Cure  string `json:"cure,omitempty"`
-}
-
-type level string
-
-const (
-	fine level = "ok"
-	warn level = "warn"
-	bad  level = "fail"
-)
-
 func examine(c *call) error {
 	if c.flag("repair") {
 		return c.repairFiles()

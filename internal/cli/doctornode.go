@@ -134,17 +134,3 @@ func judgeNumber(s *wire.CellStatus) finding {
 	}
 	return finding{"cell", fine, fate(s), ""}
 }
-
-// evenly says what is wrong with an even number of those that vote; "" if it is odd.
-func evenly(s *wire.CellStatus) string {
-	voters := 0
-	for _, m := range s.GetMembers() {
-		if m.GetRole() != "learner" {
-			voters++
-		}
-	}
-	if voters == 0 || voters%2 == 1 {
-		return ""
-	}
-	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell add, or remove one", voters, voters-1)
-}

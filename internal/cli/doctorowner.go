@@ -86,13 +86,3 @@ func inFile(check string, l level, text string) (findings []finding) {
 	}
 	return findings
 }
-
-// deadGuard is for a machine whose policy asks for a guard that does not answer.
-func deadGuard(n *config.Node, socket string) finding {
-	f := finding{Check: "guard", Level: bad, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
-		Cure: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
-	if n.Dir != config.SystemDir {
-		f.Cure = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
-	}
-	return f
-}

@@ -8,6 +8,7 @@ import (
 
 	ucli "github.com/urfave/cli/v2"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -83,4 +84,51 @@ func silence(missing []silent) error {
 		return nil
 	}
 	return problem(roost.Unavailable, "%s %s", missing[0].Node, missing[0].Why)
+}
+
+// everyTask reports whether all selectors name tasks: "123[7]" and "123[1-5]", and not "123[]".
+func everyTask(list []string) bool {
+	for _, s := range list {
+		open := -1
+		for i := range s {
+			if s[i] == '[' {
+				open = i
+			}
+		}
+		if open < 0 || open+1 >= len(s) || s[open+1] == ']' {
+			return false
+		}
+	}
+	return true
+}
+
+// passRow hands over what one message of an answer holds.
+func passRow(row *wire.PoolRow, missing []silent, f func(*wire.JobStatus) error) ([]silent, error) {
+	switch of := row.GetOf().(type) {
+	case *wire.PoolRow_Silent:
+		return append(missing, silent{of.Silent.GetNode(), printable(of.Silent.GetWhy())}), nil
+	case *wire.PoolRow_Status:
+		return missing, f(of.Status)
+	}
+	for _, text := range row.GetBatch().GetJobs() {
+		s := &wire.JobStatus{}
+		err := proto.Unmarshal(text, s)
+		if err == nil {
+			err = f(s)
+		}
+		if err != nil {
+			return missing, err
+		}
+	}
+	return missing, nil
+}
+
+func keep(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
+	var kept []*wire.JobStatus
+	for _, s := range list {
+		if want(s) {
+			kept = append(kept, s)
+		}
+	}
+	return kept
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -92,4 +94,70 @@ func ownGroup() string {
 		return g.Name
 	}
 	return strconv.Itoa(os.Getgid())
+}
+
+// path makes a path absolute where the program was told another working directory.
+func (c *call) path(file string) string {
+	if c.dir == "" || strings.HasPrefix(file, "/") {
+		return file
+	}
+	return c.dir + string(os.PathSeparator) + file
+}
+
+// writeNew writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old. What is a device or a pipe is
+// written to, and never replaced: --force, for root, would make a file of /dev/null.
+func (c *call) writeNew(file, text string) error {
+	path, flags := c.path(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+	if stream(path) {
+		flags = os.O_WRONLY
+	} else if _, err := os.Lstat(path); err == nil && c.flag("force") {
+		return rewrite(path, text)
+	}
+	f, err := os.OpenFile(path, flags, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
+	}
+	if err != nil {
+		return problem(roost.NoOutput, "%v", err)
+	}
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Close()); err != nil {
+		if flags&os.O_EXCL != 0 {
+			os.Remove(path)
+		}
+		return problem(roost.NoOutput, "%v", err)
+	}
+	return nil
+}
+
+// rewrite replaces a file, whose permissions it keeps. A crash or a full disk leaves the old one.
+func rewrite(path, text string) (err error) {
+	defer func() {
+		if err != nil {
+			err = problem(roost.NoOutput, "%v", err)
+		}
+	}()
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	next, err := os.CreateTemp(filepath.Dir(path), ".roost-fmt-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next.Name()) // not there any more once it is renamed
+	_, err = next.WriteString(text)
+	if err = errors.Join(err, next.Chmod(info.Mode().Perm()), next.Sync(), next.Close()); err != nil {
+		return err
+	}
+	return os.Rename(next.Name(), path)
+}
+
+// stream says whether a path is there and is no file or directory.
+func stream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

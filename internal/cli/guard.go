@@ -16,6 +16,7 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/guard"
+	"golang.org/x/sys/unix"
 )
 
 // guardPatience is how long a command waits for the guard of this machine. It answers within a quarter of a second, or is not there.
@@ -148,4 +149,20 @@ func pauseDocument(p *wire.Pause) *pauseJSON {
 		return nil
 	}
 	return &pauseJSON{stamp(p.GetUntil()), p.GetBy(), stamp(p.GetSince()), p.GetReason()}
+}
+
+// owns reports whether the pool in dir is this user's.
+func owns(dir string) bool {
+	var st unix.Stat_t
+	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
+}
+
+// deadGuard is for a machine whose policy asks for a guard that does not answer.
+func deadGuard(n *config.Node, socket string) finding {
+	f := finding{Check: "guard", Level: bad, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
+		Cure: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
+	if n.Dir != config.SystemDir {
+		f.Cure = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
+	}
+	return f
 }

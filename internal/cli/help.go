@@ -14,7 +14,7 @@ func (a *App) overview(w io.Writer) {
 	fmt.Fprintf(w, "%s roost COMMAND [flags] [arguments]\n", a.out.paint(bold, "Usage:"))
 	for _, group := range groups() {
 		fmt.Fprintf(w, "\n%s\n", a.out.paint(bold, group))
-		for _, c := range commands() {
+		for _, c := range a.all() {
 			if c.group == group && !c.hidden {
 				fmt.Fprintf(w, "  %-11s %s\n", c.name, c.brief)
 			}

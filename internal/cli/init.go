@@ -110,7 +110,7 @@ func (c *call) install(p settle.Place, prefix string) (changed int, err error) {
 		return 0, fmt.Errorf("own program: %w: %w", roost.NoInput, err)
 	}
 	var links []string
-	for _, cmd := range commands() {
+	for _, cmd := range c.all() {
 		if cmd.group == groupPBS {
 			links = append(links, cmd.name)
 		}

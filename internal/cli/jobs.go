@@ -60,22 +60,6 @@ func listJobs(c *call) error {
 	return nil
 }
 
-// everyTask reports whether all selectors name tasks: "123[7]" and "123[1-5]", and not "123[]".
-func everyTask(list []string) bool {
-	for _, s := range list {
-		open := -1
-		for i := range s {
-			if s[i] == '[' {
-				open = i
-			}
-		}
-		if open < 0 || open+1 >= len(s) || s[open+1] == ']' {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *call) jobsJSON(name string, found []*wire.JobStatus, missing []silent, tasks bool) error {
 	records := make([]jobRecord, len(found))
 	for i, s := range found {

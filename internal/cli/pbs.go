@@ -1,66 +1,11 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/qstat"
 )
-
-// The exit statuses that clients of PBS test for: PBS's error number modulo 256.
-const (
-	pbsEndedSubjob        = 55
-	pbsUnknownJob         = 153
-	pbsInvalid            = 156
-	pbsFinished           = 35
-	pbsUnauthorized       = 159
-	pbsSystem             = 162
-	pbsBadSignal          = 165
-	pbsBadValue           = 166
-	pbsRuns               = 167
-	pbsBadState           = 168
-	pbsUnknownQueue       = 170
-	pbsNoSupport          = 181
-	pbsUnknownResource    = 187
-	pbsNoRerun            = 190
-	pbsTooMany            = 198
-	pbsDependency         = 206
-	pbsUnknownReservation = 236
-	pbsUnconnected        = 255
-)
-
-// pbsCode is the exit status of PBS for an error.
-func pbsCode(err error) int {
-	var kind roost.Kind
-	if !errors.As(fromWire(err), &kind) {
-		return pbsSystem
-	}
-	switch kind {
-	case roost.NotFound:
-		return pbsUnknownJob
-	case roost.Finished:
-		return pbsFinished
-	case roost.PermissionDenied, roost.Unauthenticated:
-		return pbsUnauthorized
-	case roost.Invalid, roost.BadConfig:
-		return pbsBadValue
-	case roost.Conflict, roost.Stale:
-		return pbsBadState
-	case roost.Exhausted:
-		return pbsTooMany
-	case roost.Usage:
-		return 2
-	}
-	return pbsSystem
-}
-
-// pbsFail prints an error of a PBS command and returns what it ends with.
-func (c *call) pbsFail(err error) error {
-	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.Join(strings.Fields(message(err)), " "))
-	return exit(pbsCode(err))
-}
 
 // pbsUsage prints how a command is used.
 func (c *call) pbsUsage(why string) error {
@@ -69,41 +14,6 @@ func (c *call) pbsUsage(why string) error {
 	}
 	fmt.Fprintf(c.stderr, "usage: %s %s\n", c.cmd.name, c.cmd.args)
 	return exit(2)
-}
-
-// pbsID reads the id of a job, a task, an array or a range of it: "123", "123.host", "123[]", "123[7]", "123[1-5]", each with or without
-// "@server", which is left off. The host in it is compared without regard to what stands behind its first point.
-func pbsID(text string) (string, bool) {
-	id, _, _ := strings.Cut(text, "@")
-	n := digits(id)
-	if n == 0 || n > 12 || strings.ContainsFunc(text, unfitForID) {
-		return "", false
-	}
-	rest := id[n:]
-	if strings.HasPrefix(rest, "[") {
-		inside, after, closed := strings.Cut(rest[1:], "]")
-		if _, err := roost.ParseIndexes(inside); !closed || inside != "" && err != nil {
-			return "", false
-		}
-		rest = after
-	}
-	if rest != "" && (rest[0] != '.' || len(rest) == 1) {
-		return "", false
-	}
-	return strings.Replace(id, "[]", "", 1), true
-}
-
-// unfitForID reports whether an id holds a character that no id has: blanks, slashes and what moves the cursor of a terminal.
-func unfitForID(r rune) bool {
-	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
-}
-
-// pbsHost is the schedd that an operand such as 12@n2 names; an id says itself where its job is.
-func pbsHost(text string) string {
-	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
-		return host
-	}
-	return ""
 }
 
 // options is what a PBS command line says, as getopt(3) would: the options that were given, with their values, and the operands. Options may

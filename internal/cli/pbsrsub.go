@@ -240,12 +240,6 @@ func unforced(err error) string {
 	return text
 }
 
-// reservations are all that there are, and what to say with a change that rests on them: it is not made if one of them is another by then.
-func (c *call) reservations() (all []entered[ledger.Reservation], basis []byte, err error) {
-	basis, err = c.shownAs(string(ledger.KindReservation), &all)
-	return all, basis, err
-}
-
 // reservation finds the one that an operand names, with or without its server.
 func (c *call) reservation(text string, all []entered[ledger.Reservation]) (entered[ledger.Reservation], bool) {
 	name := strings.TrimSpace(text)

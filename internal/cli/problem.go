@@ -98,3 +98,34 @@ func exitCode(err error) int {
 	}
 	return kind.ExitCode()
 }
+
+// pbsFail prints an error of a PBS command and returns what it ends with.
+func (c *call) pbsFail(err error) error {
+	fmt.Fprintf(c.stderr, "%s: %s\n", c.cmd.name, strings.Join(strings.Fields(message(err)), " "))
+	return exit(pbsCode(err))
+}
+
+// pbsCode is the exit status of PBS for an error.
+func pbsCode(err error) int {
+	var kind roost.Kind
+	if !errors.As(fromWire(err), &kind) {
+		return pbsSystem
+	}
+	switch kind {
+	case roost.NotFound:
+		return pbsUnknownJob
+	case roost.Finished:
+		return pbsFinished
+	case roost.PermissionDenied, roost.Unauthenticated:
+		return pbsUnauthorized
+	case roost.Invalid, roost.BadConfig:
+		return pbsBadValue
+	case roost.Conflict, roost.Stale:
+		return pbsBadState
+	case roost.Exhausted:
+		return pbsTooMany
+	case roost.Usage:
+		return 2
+	}
+	return pbsSystem
+}

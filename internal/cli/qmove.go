@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	ucli "github.com/urfave/cli/v2"
 
@@ -49,11 +48,4 @@ func qmove(c *call) error {
 		reply, err := c.actOn(s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
 		return c.pbsResult(text, reply, err, false)
 	})
-}
-
-// sameHost compares names without regard to domains and case.
-func sameHost(a, b string) bool {
-	a, _, _ = strings.Cut(a, ".")
-	b, _, _ = strings.Cut(b, ".")
-	return strings.EqualFold(a, b)
 }

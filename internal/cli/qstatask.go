@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/qstat"
 	"github.com/roost-batch/roost/internal/wire"
@@ -139,27 +137,6 @@ func (l *pbsList) ask(at string, req *wire.QueryRequest, f func(*wire.JobStatus)
 	return missing, err
 }
 
-// passRow hands over what one message of an answer holds.
-func passRow(row *wire.PoolRow, missing []silent, f func(*wire.JobStatus) error) ([]silent, error) {
-	switch of := row.GetOf().(type) {
-	case *wire.PoolRow_Silent:
-		return append(missing, silent{of.Silent.GetNode(), printable(of.Silent.GetWhy())}), nil
-	case *wire.PoolRow_Status:
-		return missing, f(of.Status)
-	}
-	for _, text := range row.GetBatch().GetJobs() {
-		s := &wire.JobStatus{}
-		err := proto.Unmarshal(text, s)
-		if err == nil {
-			err = f(s)
-		}
-		if err != nil {
-			return missing, err
-		}
-	}
-	return missing, nil
-}
-
 // whole lists all jobs of a schedd, or of all, and of a queue, or of all.
 func (l *pbsList) whole(queue, at string, f func(*wire.JobStatus) error) error {
 	missing, err := l.ask(cmp.Or(at, l.standard), l.query(), func(s *wire.JobStatus) error {
@@ -269,14 +246,4 @@ func (l *pbsList) destination(text string, f func(*wire.JobStatus) error) error 
 		l.refuse(pbsUnknownQueue, "Unknown queue %s", text)
 	}
 	return err
-}
-
-func keep(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
-	var kept []*wire.JobStatus
-	for _, s := range list {
-		if want(s) {
-			kept = append(kept, s)
-		}
-	}
-	return kept
 }

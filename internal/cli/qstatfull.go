@@ -328,12 +328,6 @@ func onHost(node string, r *wire.Resources) string {
 	return node + "/0"
 }
 
-// left reports whether a job has no place: its node is that of its last attempt then, and in PBS a job that waits again is nowhere.
-func left(s *wire.JobStatus) bool {
-	state := s.GetState()
-	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
-}
-
 func holdTypes(s *wire.JobStatus) string {
 	switch stateOf(s) {
 	case roost.Held.String():

@@ -85,19 +85,6 @@ func switchQueues(field string, on bool) func(c *call) error {
 	}
 }
 
-// objectNames are the names of what is set of a kind.
-func (c *call) objectNames(kind ledger.Kind) (map[string]bool, error) {
-	var all []entered[any]
-	if err := c.shown(string(kind), &all); err != nil {
-		return nil, err
-	}
-	known := map[string]bool{}
-	for _, o := range all {
-		known[o.Name] = true
-	}
-	return known, nil
-}
-
 func showQueues(c *call) error {
 	t := &table{columns: []column{
 		{head: "QUEUE"}, {head: "BAND"}, {head: "STATE"}, {head: "MAX CPUS", right: true}, {head: "MAX MEMORY", right: true}, {head: "MAX GPUS", right: true}, {head: "MAX WALLTIME", right: true},

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"encoding/json"
-	"io"
+	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
 )
-
-// The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(7) describes them.
-const version = 1
 
 type jobRecord struct {
 	ID        string            `json:"id"`
@@ -153,22 +149,33 @@ func eventOf(e *wire.JobEvent) eventRecord {
 	return eventRecord{e.GetSequence(), stamp(e.GetTime()), e.GetId(), e.GetAttempt(), e.GetWhat(), e.GetText(), e.GetNode(), exitOf(e.GetExit()), e.GetChunk()}
 }
 
-// document is the outermost object of what a command prints.
-type document map[string]any
-
-// printJSON prints one document on several lines.
-func printJSON(w io.Writer, d document) error {
-	d["v"] = version
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(d)
+// usageRecord is what a task uses, for programs.
+type usageRecord struct {
+	Time          string  `json:"time,omitempty"`
+	Wall          float64 `json:"wall_seconds"`
+	UserCPU       float64 `json:"user_cpu_seconds"`
+	SystemCPU     float64 `json:"system_cpu_seconds"`
+	Memory        int64   `json:"memory_bytes"`
+	PeakMemory    int64   `json:"peak_memory_bytes"`
+	Cache         int64   `json:"cache_bytes"`
+	Read          int64   `json:"read_bytes"`
+	Write         int64   `json:"write_bytes"`
+	Processes     uint32  `json:"processes"`
+	GPUs          float64 `json:"gpus_busy"`
+	GPUMemory     int64   `json:"gpu_memory_bytes"`
+	PeakGPUMemory int64   `json:"peak_gpu_memory_bytes"`
+	Disk          int64   `json:"disk_bytes"`
+	Frozen        bool    `json:"frozen,omitempty"`
 }
 
-// printLine prints one document of a stream, on one line.
-func printLine(w io.Writer, d document) error {
-	d["v"] = version
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(d)
+func usageOf(u *wire.TaskUsage) *usageRecord {
+	if u == nil {
+		return nil
+	}
+	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
+	return &usageRecord{
+		Time: stamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()), SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
+		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(), Processes: u.GetProcesses(), GPUs: u.GetGpu(),
+		GPUMemory: u.GetGpuMemory(), PeakGPUMemory: u.GetPeakGpuMemory(), Disk: u.GetDisk(), Frozen: u.GetFrozen(),
+	}
 }

@@ -5,42 +5,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/negotiator"
 )
-
-// cellPatience is how long a replica has for an answer: it may ask all others first, and wait for a new one to catch up.
-const (
-	cellPatience   = 5 * time.Second
-	changePatience = 30 * time.Second
-)
-
-// node reads the file of this node: the one that is named, else that of a pool in the directory, else that of the host.
-func (c *call) node() (*config.Node, error) {
-	if file := c.text("config"); file != "" {
-		return config.Load(file)
-	}
-	named := c.text("dir") != "" || c.getenv("ROOST_DIR") != ""
-	if dir, err := config.PoolDir(c.text("dir"), c.getenv); err == nil {
-		file := filepath.Join(dir, "etc", "node.hcl")
-		if _, err := os.Stat(file); err == nil || named {
-			return config.Load(file)
-		}
-	} else if named {
-		return nil, err
-	}
-	return config.Load("/etc/roost/node.hcl")
-}
 
 // replica asks the replica of this node, where it has one, or any other, until one answers.
 func (c *call) replica(patience time.Duration, do func(ctx context.Context, r wire.ReplicaClient) error) error {
@@ -64,17 +37,6 @@ func (c *call) replica(patience time.Duration, do func(ctx context.Context, r wi
 		}
 	}
 	return advise(err, "is the negotiator of this node running? see: roost doctor")
-}
-
-func askReplica(ctx context.Context, addr string, id *rpc.Identity, patience time.Duration, do func(context.Context, wire.ReplicaClient) error) error {
-	conn, err := rpc.Dial(addr, id, auth.Negotiator)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return fromWire(do(ctx, wire.NewReplicaClient(conn)))
 }
 
 // member is a replica, for programs.
@@ -119,24 +81,6 @@ func (c *call) cellStatus() error {
 		fmt.Fprintf(c.stdout, "An even number is a bad one: %s.\n", advice)
 	}
 	return nil
-}
-
-// fate says in a sentence what the cell can bear.
-func fate(s *wire.CellStatus) string {
-	spare := int(s.GetSpare())
-	switch {
-	case len(s.GetMembers()) == 0:
-		return fmt.Sprintf("The replica of %s belongs to no cell yet: it waits for the others of its node file, or to be added.", s.GetSays())
-	case spare < 0:
-		return fmt.Sprintf("Nothing can be decided: %d more of those that vote must be reached (as %s sees it). Running tasks run on.", -spare, s.GetSays())
-	case s.GetLeader() == "":
-		return "Nobody leads at the moment: an election is under way."
-	case spare == 0:
-		return "The loss of one more that votes would stop all decisions."
-	case spare == 1:
-		return "The cell survives the loss of one more."
-	}
-	return fmt.Sprintf("The cell survives the loss of %d more.", spare)
 }
 
 func roleColour(role string) string {

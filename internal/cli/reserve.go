@@ -220,3 +220,55 @@ func setReservation(c *call) error {
 	}
 	return c.set(ledger.KindReservation, w, users...)
 }
+
+// deleteReservation takes a reservation away and its jobs with it. The ledger notes that it is being deleted, whereupon it keeps nothing and lets nobody in, and
+// each schedd removes its jobs; when none is left the reservation goes. If this program ends before, who runs it again goes on.
+func (c *call) deleteReservation(name string) error {
+	w := wish{"name": name, "deleting": true}
+	if _, err := c.cell(&wire.CellRequest{Verb: string(ledger.Set), Kind: string(ledger.KindReservation), Object: w.text(), Strange: true}); err != nil {
+		return err
+	}
+	late := time.After(deletionPatience)
+	for {
+		jobs, missing, err := c.reservedJobs(name)
+		if err != nil {
+			return err
+		}
+		if jobs == 0 && len(missing) == 0 {
+			return c.undo(ledger.Remove, ledger.KindReservation, name)
+		}
+		select {
+		case <-time.After(deletionPoll):
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		case <-late:
+			if jobs > 0 {
+				return problem(roost.Unavailable, "reservation %s: %d of its jobs have not ended yet: it keeps nothing any more, and goes when this is done again after they have", name, jobs)
+			}
+			return problem(roost.Unavailable, "reservation %s: node %s does not say whether it has jobs of it, and removes them when it can be reached again: do this again then", name, missing[0].Node)
+		}
+	}
+}
+
+// reservations are all that there are, and what to say with a change that rests on them: it is not made if one of them is another by then.
+func (c *call) reservations() (all []entered[ledger.Reservation], basis []byte, err error) {
+	basis, err = c.shownAs(string(ledger.KindReservation), &all)
+	return all, basis, err
+}
+
+// deletionPatience is how long a deletion waits for the jobs of a reservation to end.
+const deletionPatience = time.Minute
+
+// deletionPoll is how often it is looked whether jobs have ended.
+const deletionPoll = 200 * time.Millisecond
+
+// reservedJobs counts the jobs of a reservation that have not ended, and says which nodes are silent.
+func (c *call) reservedJobs(name string) (n int, missing []silent, err error) {
+	found, missing, err := c.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{}, Table: true})
+	for _, s := range found {
+		if s.GetReservation() == name {
+			n++
+		}
+	}
+	return n, missing, err
+}

@@ -81,3 +81,45 @@ func (c *call) wholeID(text string) string {
 	}
 	return id + "." + host
 }
+
+// pbsID reads the id of a job, a task, an array or a range of it: "123", "123.host", "123[]", "123[7]", "123[1-5]", each with or without
+// "@server", which is left off. The host in it is compared without regard to what stands behind its first point.
+func pbsID(text string) (string, bool) {
+	id, _, _ := strings.Cut(text, "@")
+	n := digits(id)
+	if n == 0 || n > 12 || strings.ContainsFunc(text, unfitForID) {
+		return "", false
+	}
+	rest := id[n:]
+	if strings.HasPrefix(rest, "[") {
+		inside, after, closed := strings.Cut(rest[1:], "]")
+		if _, err := roost.ParseIndexes(inside); !closed || inside != "" && err != nil {
+			return "", false
+		}
+		rest = after
+	}
+	if rest != "" && (rest[0] != '.' || len(rest) == 1) {
+		return "", false
+	}
+	return strings.Replace(id, "[]", "", 1), true
+}
+
+// pbsHost is the schedd that an operand such as 12@n2 names; an id says itself where its job is.
+func pbsHost(text string) string {
+	if id, host, _ := strings.Cut(text, "@"); !strings.Contains(id, ".") {
+		return host
+	}
+	return ""
+}
+
+// sameHost compares names without regard to domains and case.
+func sameHost(a, b string) bool {
+	a, _, _ = strings.Cut(a, ".")
+	b, _, _ = strings.Cut(b, ".")
+	return strings.EqualFold(a, b)
+}
+
+// unfitForID reports whether an id holds a character that no id has: blanks, slashes and what moves the cursor of a terminal.
+func unfitForID(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-:,[]@", r)
+}

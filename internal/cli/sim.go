@@ -23,7 +23,7 @@ func simCommand() *command {
 		}
 	}
 	return &command{
-		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: strings.Join(names, "|") + " …", most: -1, do: doSim, flags: flags,
+		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: strings.Join(names, "|") + " …", most: -1, branches: simBranches, do: doSim, flags: flags,
 		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is touched.\n\n" +
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
 			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +

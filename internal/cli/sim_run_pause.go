@@ -57,6 +57,9 @@ var pauseCommands = [...]struct{ name, does string }{
 	{"help", "this"},
 }
 
+// maxPauseLine bounds a command of a paused run, in bytes.
+const maxPauseLine = 1 << 20
+
 // read does one command after the other.
 func (x *paused) read() error {
 	f, isFile := x.c.stdin.(*os.File)
@@ -68,7 +71,7 @@ func (x *paused) read() error {
 		return x.out.Flush()
 	}
 	lines := bufio.NewScanner(x.c.stdin)
-	lines.Buffer(nil, maxLine)
+	lines.Buffer(nil, maxPauseLine)
 	for {
 		if err := ask(); err != nil {
 			return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"time"
 
@@ -120,14 +119,6 @@ func (c *call) readInput(file string) ([]byte, error) {
 		return nil, problem(roost.Invalid, "%v", err)
 	}
 	return src, nil
-}
-
-// path makes a path absolute where the program was told another working directory.
-func (c *call) path(file string) string {
-	if c.dir == "" || strings.HasPrefix(file, "/") {
-		return file
-	}
-	return c.dir + string(os.PathSeparator) + file
 }
 
 // submit hands jobs over to the schedd. Its answer may be lost; then the same key asks again, and the schedd makes no second set of jobs of it.

@@ -7,9 +7,9 @@ import (
 	"github.com/roost-batch/roost/internal/spell"
 )
 
-func cureCommand(name string) string {
+func cureCommand(all []*command, name string) string {
 	var names []string
-	for _, c := range commands() {
+	for _, c := range all {
 		if !c.hidden {
 			names = append(append(names, c.name), c.aliases...)
 		}
@@ -48,3 +48,6 @@ func cureUsage(cmd *command, err error) string {
 	}
 	return cureFlag(unknown.name, names, help)
 }
+
+// suggestion is a word that may stand next, and what it means.
+type suggestion struct{ word, what string }

@@ -1,10 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
 )
 
 // table prints rows in columns. On a terminal it fits the window: columns that can be spared go, and those that may be cut give way, the last first;
@@ -134,3 +139,32 @@ func shorten(text string, width int) string {
 	}
 	return string([]rune(text)[:width-1]) + "…"
 }
+
+// left reports whether a job has no place: its node is that of its last attempt then, and in PBS a job that waits again is nowhere.
+func left(s *wire.JobStatus) bool {
+	state := s.GetState()
+	return state == roost.Idle.String() || state == roost.Held.String() || state == roost.Blocked.String()
+}
+
+// list prints texts under a heading, if there are any.
+func (c *call) list(heading string, texts []string) {
+	if len(texts) == 0 {
+		return
+	}
+	fmt.Fprintf(c.stdout, "\n  %s\n", heading)
+	for _, text := range texts {
+		fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", text))
+	}
+}
+
+// paragraph fits a text into the terminal's window behind first, and its further lines behind next; elsewhere it is one line.
+func (c *call) paragraph(first, next, text string) string {
+	text = printable(text)
+	if c.out.terminal && c.out.width > 0 {
+		text = wrap(text, max(c.out.width-length(next)-1, 20))
+	}
+	return first + strings.ReplaceAll(text, "\n", "\n"+next)
+}
+
+// decimal is a number of cores or GPUs.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }

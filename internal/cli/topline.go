@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/wire"
 )
 
 // Shares of what was asked for from which use stands out.
@@ -93,40 +91,6 @@ func size(b roost.Bytes) string {
 		return strconv.FormatFloat(value, 'f', 1, 64) + units[i:i+1]
 	}
 	return strconv.FormatFloat(value, 'f', 0, 64) + units[i:i+1]
-}
-
-// decimal is a number of cores or GPUs.
-func decimal(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
-
-// usageRecord is what a task uses, for programs.
-type usageRecord struct {
-	Time          string  `json:"time,omitempty"`
-	Wall          float64 `json:"wall_seconds"`
-	UserCPU       float64 `json:"user_cpu_seconds"`
-	SystemCPU     float64 `json:"system_cpu_seconds"`
-	Memory        int64   `json:"memory_bytes"`
-	PeakMemory    int64   `json:"peak_memory_bytes"`
-	Cache         int64   `json:"cache_bytes"`
-	Read          int64   `json:"read_bytes"`
-	Write         int64   `json:"write_bytes"`
-	Processes     uint32  `json:"processes"`
-	GPUs          float64 `json:"gpus_busy"`
-	GPUMemory     int64   `json:"gpu_memory_bytes"`
-	PeakGPUMemory int64   `json:"peak_gpu_memory_bytes"`
-	Disk          int64   `json:"disk_bytes"`
-	Frozen        bool    `json:"frozen,omitempty"`
-}
-
-func usageOf(u *wire.TaskUsage) *usageRecord {
-	if u == nil {
-		return nil
-	}
-	seconds := func(ns int64) float64 { return time.Duration(ns).Seconds() }
-	return &usageRecord{
-		Time: stamp(u.GetTime()), Wall: seconds(u.GetWall()), UserCPU: seconds(u.GetUserCpu()), SystemCPU: seconds(u.GetSystemCpu()), Memory: u.GetMemory(),
-		PeakMemory: u.GetPeakMemory(), Cache: u.GetCache(), Read: u.GetReadBytes(), Write: u.GetWriteBytes(), Processes: u.GetProcesses(), GPUs: u.GetGpu(),
-		GPUMemory: u.GetGpuMemory(), PeakGPUMemory: u.GetPeakGpuMemory(), Disk: u.GetDisk(), Frozen: u.GetFrozen(),
-	}
 }
 
 // printJSON prints all tasks, each as every command does.

@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strings"
 
 	ucli "github.com/urfave/cli/v2"
@@ -91,36 +89,4 @@ func dialect(name string) error {
 		cure += "; did you mean " + near + "?"
 	}
 	return advise(usage("--from %s: there is no such dialect", name), cure)
-}
-
-// writeNew writes a file that is not there yet; with --force it replaces one, of which a crash or a full disk leaves the old. What is a device or a pipe is
-// written to, and never replaced: --force, for root, would make a file of /dev/null.
-func (c *call) writeNew(file, text string) error {
-	path, flags := c.path(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL
-	if stream(path) {
-		flags = os.O_WRONLY
-	} else if _, err := os.Lstat(path); err == nil && c.flag("force") {
-		return rewrite(path, text)
-	}
-	f, err := os.OpenFile(path, flags, 0o666)
-	if errors.Is(err, fs.ErrExist) {
-		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
-	}
-	if err != nil {
-		return problem(roost.NoOutput, "%v", err)
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Close()); err != nil {
-		if flags&os.O_EXCL != 0 {
-			os.Remove(path)
-		}
-		return problem(roost.NoOutput, "%v", err)
-	}
-	return nil
-}
-
-// stream says whether a path is there and is no file or directory.
-func stream(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }

@@ -88,3 +88,12 @@ func plural(n int, one string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, one)
 }
+
+// hour is a time to come for people: with its day where that is not today's.
+func (c *call) hour(t time.Time) string {
+	now := c.now()
+	if t = t.In(now.Location()); t.YearDay() == now.YearDay() && t.Year() == now.Year() {
+		return t.Format("15:04")
+	}
+	return t.Format("2006-01-02 15:04")
+}

@@ -63,17 +63,6 @@ func explain(c *call) error {
 	return nil
 }
 
-// list prints texts under a heading, if there are any.
-func (c *call) list(heading string, texts []string) {
-	if len(texts) == 0 {
-		return
-	}
-	fmt.Fprintf(c.stdout, "\n  %s\n", heading)
-	for _, text := range texts {
-		fmt.Fprintln(c.stdout, c.paragraph("    - ", "      ", text))
-	}
-}
-
 // conditions prints for each conjunct of the job's requirements, and of the machines' own, for how many machines it holds.
 func (c *call) conditions(x *wire.Explanation) {
 	if len(x.GetConditions()) == 0 {
@@ -94,15 +83,6 @@ func (c *call) conditions(x *wire.Explanation) {
 		first := fmt.Sprintf("    %6d  %6d  %10d  %13d   ", n.GetPass(), n.GetFail()+n.GetError(), n.GetUndefined(), n.GetAlone())
 		fmt.Fprintln(c.stdout, c.paragraph(first, strings.Repeat(" ", len(first)), text))
 	}
-}
-
-// paragraph fits a text into the terminal's window behind first, and its further lines behind next; elsewhere it is one line.
-func (c *call) paragraph(first, next, text string) string {
-	text = printable(text)
-	if c.out.terminal && c.out.width > 0 {
-		text = wrap(text, max(c.out.width-length(next)-1, 20))
-	}
-	return first + strings.ReplaceAll(text, "\n", "\n"+next)
 }
 
 // advice is what schedd and negotiator recommend, each thing once.

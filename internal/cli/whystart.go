@@ -53,15 +53,6 @@ func (c *call) outlook(x *wire.Explanation) string {
 	return text + ": " + x.GetBasis() + "."
 }
 
-// hour is a time to come for people: with its day where that is not today's.
-func (c *call) hour(t time.Time) string {
-	now := c.now()
-	if t = t.In(now.Location()); t.YearDay() == now.YearDay() && t.Year() == now.Year() {
-		return t.Format("15:04")
-	}
-	return t.Format("2006-01-02 15:04")
-}
-
 // roughly is a length of time of which nobody wants to know the seconds.
 func roughly(d time.Duration) string {
 	switch {
