@@ -42,6 +42,9 @@ func (s *Schedd) returnJob(now time.Time, who queue.Submitter, past *queue.Queue
 	if err := s.trusted(past, t); err != nil {
 		return nil, err
 	}
+	if st, _ := past.Status(t.Job.Seq); st.UID == unknownUID {
+		return nil, fmt.Errorf("%v: %w: its record was damaged, and what it ran is not known: submit it again", t, roost.Conflict)
+	}
 	events, err := s.queue.Return(now, who, past, t, s.limits())
 	if err == nil {
 		err = s.scriptsThere(now, past)

@@ -151,6 +151,10 @@ func (s *Schedd) openFiles() (err error) {
 		s.close()
 		return err
 	}
+	if err := s.recordTakenOut(); err != nil {
+		s.close()
+		return err
+	}
 	s.lastPastSeq = s.history.LastSeq()
 	n, err := s.journal.NextIncarnation()
 	if err != nil {

@@ -123,10 +123,13 @@ func Inspect(path string, k Kind, record func(bucket string, key, value []byte))
 // there was none.
 func Replace(path string, k Kind, now time.Time, fill func(*Writer) error) (aside string, err error) {
 	if _, err := os.Stat(path); err == nil {
-		aside = path + ".damaged-" + now.Format("20060102-150405")
+		aside = Aside(path, now)
 		if err := os.Link(path, aside); err != nil {
 			return "", err
 		}
 	}
 	return aside, Guard(func() error { return rebuild(path, &k, fill) })
 }
+
+// Aside is the name that Replace gives to the damaged file.
+func Aside(path string, now time.Time) string { return path + ".damaged-" + now.Format("20060102-150405") }

@@ -30,7 +30,7 @@ const (
 func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
 	r := repair{
 		host: host, jobs: map[uint64][]byte{}, counters: map[string]uint64{}, batches: map[uint64]salvaged{}, cut: map[uint64]int{}, lost: map[uint64]bool{},
-		attempts: map[uint64]roost.Attempt{},
+		attempts: map[uint64]roost.Attempt{}, removed: map[uint64][]byte{},
 	}
 	path, kind := filepath.Join(dir, FileName), fileKind(host)
 	damage, err := dbfile.Inspect(path, kind, r.take)
@@ -42,7 +42,10 @@ func Repair(dir, host string, now time.Time, dry bool) (*dbfile.Report, error) {
 	held := r.hold(q, now)
 	report := &dbfile.Report{Path: path, Damages: damage.Names(), Actions: r.actions(q, held)}
 	if !dry {
-		report.Aside, err = dbfile.Replace(path, kind, now, func(w *dbfile.Writer) error { return r.write(w, q, held, now) })
+		report.Aside, err = dbfile.Replace(path, kind, now, func(w *dbfile.Writer) error {
+			r.writeRemoved(w, q, now, dbfile.Aside(path, now))
+			return r.write(w, q, held, now)
+		})
 	}
 	return report, err
 }
@@ -75,6 +78,7 @@ type repair struct {
 	past     []entry           // events up to the last checkpoint
 	batches  map[uint64]salvaged
 	counters map[string]uint64
+	removed  map[uint64][]byte // what an earlier repair wrote of jobs that it took out
 
 	news      []entry        // events since, in their order
 	cut       map[uint64]int // job -> place in news of its first event that does not fit
@@ -105,7 +109,9 @@ func (r *repair) take(bucket string, key, value []byte) {
 	case string(bucketLog):
 		r.batches[binary.BigEndian.Uint64(key)] = salvage(value)
 	case string(bucketCounters):
-		if len(value) == 8 {
+		if seq, is := removedJob(key); is {
+			r.removed[seq] = value
+		} else if len(value) == 8 {
 			r.counters[string(key)] = binary.BigEndian.Uint64(value)
 		}
 	}
@@ -233,10 +239,8 @@ func (r *repair) actions(q *queue.Queue, held []queue.Event) (all []string) {
 	if r.corrected > 0 {
 		all = append(all, fmt.Sprintf("%d records are put right: one bit of each has flipped, and its checksum tells which", r.corrected))
 	}
-	for _, seq := range r.known() {
-		if _, there := q.Status(seq); !there && (r.lost[seq] || r.cutShort(seq)) {
-			all = append(all, fmt.Sprintf("job %v is taken out", id(seq)))
-		}
+	for _, seq := range r.takenOut(q) {
+		all = append(all, fmt.Sprintf("job %v is taken out", id(seq)))
 	}
 	for _, e := range held {
 		if e.What != queue.Held {

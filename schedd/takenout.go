@@ -1,0 +1,61 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Of a job that a repair took out of the log nothing is certain but its number. Its user still asks what became of it, so the history gets a record that says that.
+
+// unknownUID and unknownOwner are of a job whose record was damaged: what is left of it is not to be trusted with rights.
+const (
+	unknownUID   = math.MaxUint32
+	unknownOwner = "unknown"
+)
+
+// recordTakenOut puts the jobs that repairs took out into the history.
+func (s *Schedd) recordTakenOut() error {
+	jobs, err := s.journal.RemovedJobs()
+	if err != nil || len(jobs) == 0 {
+		return err
+	}
+	var records []history.Record
+	for i := range jobs {
+		if _, there := s.queue.Status(jobs[i].Seq); there {
+			continue
+		}
+		if _, _, err := s.history.Job(jobs[i].Seq); !errors.Is(err, roost.NotFound) {
+			continue // it had ended before
+		}
+		records = append(records, s.takenOut(&jobs[i]))
+		s.log.Warn("a job was taken out by a repair", "job", roost.JobID{Seq: jobs[i].Seq, Host: s.node.Name}, "at", jobs[i].At, "kept", jobs[i].Kept)
+	}
+	if err := s.history.Add(records); err != nil {
+		return err
+	}
+	return s.journal.ForgetRemovedJobs(jobs)
+}
+
+// takenOut is the record of such a job: it looks like one that was removed when the repair was made.
+func (s *Schedd) takenOut(job *journal.RemovedJob) history.Record {
+	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and the job's script, if it had a file, below %s for %d days: submit it again",
+		job.At.Format(time.DateTime), job.Kept, s.dir()+"/scripts", int(scriptRest/(24*time.Hour)))
+	at := job.At.UnixNano()
+	admitted := queue.Event{What: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.Submission{
+		Key: fmt.Sprintf("taken-out/%d", job.Seq), Parts: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID, Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
+	}}
+	dropped := queue.Event{What: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
+	q := queue.New(s.node.Name)
+	q.Apply(admitted)
+	q.Apply(dropped)
+	snapshot, _ := q.Snapshot(job.Seq)
+	key, _ := q.Key(job.Seq)
+	return history.Record{Seq: job.Seq, Key: key, Ended: job.At, Snapshot: snapshot, Events: []queue.Event{dropped}}
+}
