@@ -63,13 +63,14 @@ func (s *Schedd) negotiate(ctx context.Context, conn *grpc.ClientConn, address s
 	if err != nil {
 		return err
 	}
+	s.attackLeader(ctx, wire.NewNegotiatorClient(conn), stream.Send)
 	out := newOutbox[*wire.FromSchedd]()
 	s.post(ctx, negotiatorUp{first.GetHello().GetEpoch(), first.GetHello().GetName(), address, out})
 	writer := make(chan struct{})
 	go func() {
 		defer close(writer)
 		defer cancel()
-		out.pumpAll(ctx, func(all []*wire.FromSchedd) error { return s.placer.send(all, stream.Send) })
+		out.pumpAll(ctx, func(all []*wire.FromSchedd) error { return s.placer.send(all, attackBand(stream.Send)) })
 	}()
 	for err == nil {
 		var m *wire.ToSchedd

@@ -98,7 +98,9 @@ func (s *Schedd) askClaim(c *dispatch.Claim) {
 		s.dispatch.ClaimAnswered(s.at.boot, c.Node, dispatch.Reply{Grant: c.Grant.GrantID, Reason: "nothing waits for it any more"})
 		return
 	}
-	s.say(c.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: s.claimRequest(c, r)}})
+	m := s.claimRequest(c, r)
+	s.say(c.Node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: m}})
+	s.attackGrant(c.Node, m)
 }
 
 // claimRequest is what the startd is asked: the grant as it was made, and the request's own words on what it needs.
@@ -136,5 +138,6 @@ func (s *Schedd) activate(e dispatch.Activate, now time.Time) {
 		return
 	}
 	s.say(e.Node, m)
+	s.attackClaims(e, program)
 	s.pending.after = append(s.pending.after, func() { fault.Point(fault.ScheddAfterActivate) })
 }

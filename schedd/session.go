@@ -126,6 +126,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 		return err
 	}
 	now := newSession()
+	s.attackSession(ctx, p, now.out)
 	s.post(ctx, sessionUp{p.name, now, welcome})
 	writer := make(chan struct{})
 	go func() {
@@ -145,7 +146,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 
 // greeting is the first message of a session.
 func (s *Schedd) greeting(machine string) *wire.SessionHello {
-	h := &wire.SessionHello{Schedd: s.node.Name, Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
+	h := &wire.SessionHello{Schedd: attackName(s.node.Name), Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
 	if plant.Is(plant.AnyNode) {
 		h.Node = ""
 	}
