@@ -132,4 +132,6 @@ func Replace(path string, k Kind, now time.Time, fill func(*Writer) error) (asid
 }
 
 // Aside is the name that Replace gives to the damaged file.
-func Aside(path string, now time.Time) string { return path + ".damaged-" + now.Format("20060102-150405") }
+func Aside(path string, now time.Time) string {
+	return path + ".damaged-" + now.Format("20060102-150405")
+}
