@@ -3,11 +3,14 @@ package starter_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost/startd/starter"
 	"github.com/roost-batch/roost/startd/starter/proto"
@@ -83,6 +86,61 @@ func testBoxIsShut(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat")); len(text) == 0 {
 		t.Error("the neighbour is dead")
+	}
+}
+
+// TestCoveredTempStaysCovered: a task does not see the machine's /tmp, nor what is mounted below it, under its own: from a user namespace of its own it cannot take
+// off what covers them, nor reach around it. A host where root lacks CAP_SYS_RESOURCE has such mounts in the box, see TestHiddenMounts. The kernel locks the mounts
+// that come into a namespace with less rights (mount_namespaces(7)); the test holds that all of ours come that way. Each script prints "apart" when its attack began.
+func TestCoveredTempStaysCovered(t *testing.T) {
+	needRoot(t)
+	t.Run("boxed", testCoveredTempStaysCovered)
+}
+
+func testCoveredTempStaysCovered(t *testing.T) {
+	mounted, plain := openDir(t, 0, 0o755), openDir(t, 0, 0o755)
+	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m,mode=755"); err != nil {
+		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
+	for _, dir := range []string{mounted, plain} {
+		if err := os.WriteFile(filepath.Join(dir, "covered"), []byte("secret\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	temp := openDir(t, nobody, 0o700)
+	look := "for at in / /mnt/ /mnt/mnt/ /old/ /mnt/old/ /proc/1/root/ /proc/self/root/ /mnt/1/root/; do for d in " + mounted + " " + plain + "; do test -e $at$d/covered && echo in; done; done; true"
+	if out, err := exec.Command("/bin/sh", "-c", look).CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "in\nin\n") {
+		t.Fatalf("on the machine itself it sees %s, %v", out, err)
+	}
+	b := spawn(t, time.Minute)
+	for i, tt := range []struct{ name, script string }{
+		{"unmount", "umount /tmp; umount -l /tmp; umount -R /tmp; umount -f /tmp"},
+		{"unmount what is private", "mount --make-rprivate /; umount -l /tmp; mount --make-rslave /; umount -l /tmp"},
+		{"move", "mount --move /tmp /mnt; mount -t tmpfs none /mnt; mkdir /mnt/a; mount --move /tmp /mnt/a"},
+		{"bind the root", "mount --bind / /mnt"},
+		{"bind all of the root", "mount --rbind / /mnt; umount -l /mnt/tmp; umount -R /mnt/tmp"},
+		{"bind it twice", "mount --rbind / /mnt; mount --make-rprivate /mnt; mount --bind /mnt /mnt/mnt; umount -l /mnt/tmp"},
+		{"an overlay", "mount -t overlay none /mnt -o lowerdir=/:/etc; mount -t overlay none /mnt -o lowerdir=/etc:/,userxattr"},
+		{"another root", "mount -t tmpfs none /mnt; mkdir /mnt/old; cd /mnt; cp /bin/sh . ; pivot_root . old && umount -l /old/tmp"},
+		{"a namespace in a namespace", "unshare --user --map-root-user --mount sh -c \"umount -l /tmp; mount --bind / /mnt; mount --rbind / /mnt; umount -l /mnt/tmp; " + look + "\""},
+		{"mounted anew", "mount -o remount,bind /tmp; mount -t tmpfs none /tmp; umount -l /tmp; umount -l /tmp"},
+		{"by way of its processes", "mount -t proc none /mnt; ls /proc/*/root/tmp /proc/*/cwd/tmp"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := asNobody(uint32(i+1), "echo own >/tmp/own; unshare --user --map-root-user --mount --pid --fork sh -c 'echo apart; { "+tt.script+"; } 2>&1; "+look+"; cat /tmp/own'")
+			o.Join, o.Stderr, o.Box.Temp = true, "", temp
+			b.begin(o)
+			exit := b.end()
+			out := b.read(o.Attempt, false)
+			b.Forget(o.Attempt)
+			switch {
+			case !strings.Contains(out, "apart\n"):
+				t.Skipf("SKIPPED: a task cannot make a user namespace here, so it cannot try: %+v, %s", exit, out)
+			case strings.Contains("\n"+out, "\nin\n"):
+				t.Errorf("it got through: %s", out)
+			}
+		})
 	}
 }
 
