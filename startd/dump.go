@@ -153,7 +153,9 @@ func (m *machine) takeImage(ctx context.Context, j *dumpJob) (result criu.DumpRe
 	if j.own != nil {
 		err = m.gather(ctx, j)
 	} else {
-		result, err = m.dumpAgain(ctx, j)
+		if result, err = m.dumpAgain(ctx, j); err == nil {
+			err = criu.AttackImage(j.spec.Dir)
+		}
 	}
 	if j.done != nil {
 		j.done()

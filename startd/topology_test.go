@@ -134,7 +134,7 @@ func TestWaitsOnTheMachine(t *testing.T) {
 		}
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: second.GetClaim(), Attempt: b, Program: s.shell("echo again")}}}) // what is said twice counts once
-	s.ask(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 }) // what is answered comes after the attempt: it is there now
+	s.ask(func(r *wire.ClaimRequest) { r.Resources.Memory = 1 << 50 })                                                                                  // what is answered comes after the attempt: it is there now
 	if err := os.WriteFile(filepath.Join(p.node.Dir, "n1/go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
