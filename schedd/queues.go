@@ -28,7 +28,7 @@ func (s *Schedd) stopped(r *queue.Request) bool {
 	}
 	p := s.negotiator.admission.policy
 	q, _ := findQueue(p, r.Queue)
-	return p.GetAll().GetStopped() || q.GetStopped() || q.GetRouting()
+	return (p.GetAll().GetStopped() || q.GetStopped()) && !r.Now || q.GetRouting()
 }
 
 func findQueue(p *wire.Policy, name string) (*wire.JobQueue, bool) {

@@ -13,7 +13,7 @@ func commands() []*command {
 		initCommand(), tokenCommand(), joinCommand(), leaveCommand(), revokeCommand(), installCommand(),
 		quotaCommand(), groupCommand(), limitCommand(), queueCommand(), drainCommand(), undrainCommand(), commentCommand(), reservationCommand(), adminCommand(), simCommand(),
 		qsubCommand(), qstatCommand(), qdelCommand(), qholdCommand(), qrlsCommand(), qsigCommand(), qmsgCommand(), qrerunCommand(), qselectCommand(), tracejobCommand(),
-		qalterCommand(), qmoveCommand(), qorderCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
+		qalterCommand(), qmoveCommand(), qorderCommand(), qrunCommand(), pbsnodesCommand(), pbsdshCommand(), pbsTmrshCommand(),
 		classadCommand(), completionCommand(), versionCommand(), wordsCommand(),
 	}
 	all = append(all, qmgrCommand(), pbsRsubCommand(), pbsRstatCommand(), pbsRalterCommand(), pbsRdelCommand(), printjobCommand(), pbsAttachCommand(), pbsHostnCommand())

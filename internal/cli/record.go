@@ -34,6 +34,23 @@ type jobRecord struct {
 	KeptAt    string            `json:"checkpointed,omitempty"`
 	Suspended bool              `json:"suspended,omitempty"`
 	SuspendBy string            `json:"suspended_by,omitempty"`
+	RunNow    *runNowRecord     `json:"run_now,omitempty"`
+}
+
+// runNowRecord is how a request to run a job now, out of turn, stands.
+type runNowRecord struct {
+	By      string   `json:"by,omitempty"`
+	Since   string   `json:"since,omitempty"`
+	Nodes   []string `json:"nodes,omitempty"`
+	Pending uint32   `json:"pending"`
+	Denied  string   `json:"denied,omitempty"`
+}
+
+func runNowOf(r *wire.RunNow) *runNowRecord {
+	if r == nil {
+		return nil
+	}
+	return &runNowRecord{r.GetBy(), stamp(r.GetSince()), r.GetNodes(), r.GetPending(), r.GetDenied()}
 }
 
 type resourcesRecord struct {
@@ -80,7 +97,7 @@ func recordOf(s *wire.JobStatus, task bool) jobRecord {
 		Submitted: stamp(s.GetSubmitted()), Started: stamp(s.GetStarted()), Ended: stamp(s.GetEnded()), Array: s.GetArray(), Tasks: s.GetTasks(),
 		Counts: s.GetCounts(), Reason: s.GetReason(), Attempt: s.GetAttempt(), Node: s.GetNode(), Exit: exitOf(s.GetExit()), Removed: s.GetRemoved(),
 		Request: resourcesOf(s.GetRequest()), Placed: placedOf(s.GetPlaced()), Usage: usageOf(s.GetUsage()), Dumpable: s.GetDumpable(),
-		Kept: s.GetCheckpoints(), KeptAt: stamp(s.GetCheckpointed()), Suspended: s.GetSuspended(), SuspendBy: s.GetSuspendedBy(),
+		Kept: s.GetCheckpoints(), KeptAt: stamp(s.GetCheckpointed()), Suspended: s.GetSuspended(), SuspendBy: s.GetSuspendedBy(), RunNow: runNowOf(s.GetRunNow()),
 	}
 	if r.Counts == nil {
 		r.Counts = map[string]uint32{}

@@ -376,10 +376,8 @@ func (d *desk) step(rng *rand.Rand) {
 	}
 	var events []Event
 	switch rng.IntN(16) {
-	case 14:
-		events, _ = d.q.RunNow(d.now, root, target, [][]string{nil, {"n1"}, {"n1", "n2.x"}}[rng.IntN(3)])
-	case 15:
-		events = d.q.DenyRun(d.now, RequestID(1+rng.IntN(int(d.q.lastRequest)+1)), "no room")
+	case 14, 15:
+		events = d.urge(rng, target)
 	case 12:
 		a := Alteration{Changes: changed(d, randomChange(rng)), Basis: -1}
 		if rng.IntN(8) == 0 {

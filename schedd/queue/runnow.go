@@ -146,11 +146,11 @@ func (j *job) whereNow(i int) string {
 func onlyOn(where string) string {
 	var any []string
 	for _, host := range strings.Split(where, "+") {
-		one := "TARGET." + roost.AttrMachine + " == " + strconv.Quote(host)
-		if !strings.Contains(host, ".") {
-			one += " || substr(TARGET." + roost.AttrMachine + ", 0, " + strconv.Itoa(len(host)+1) + ") == " + strconv.Quote(host+".")
+		for _, attr := range []string{"TARGET." + roost.AttrMachine, "TARGET." + roost.AttrName} {
+			if any = append(any, attr+" == "+strconv.Quote(host)); !strings.Contains(host, ".") {
+				any = append(any, fmt.Sprintf("substr(%s, 0, %d) == %q", attr, len(host)+1, host+"."))
+			}
 		}
-		any = append(any, one)
 	}
 	return strings.Join(any, " || ")
 }

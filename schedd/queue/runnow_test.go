@@ -3,6 +3,7 @@ package queue
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -189,4 +190,13 @@ func TestRunNowGang(t *testing.T) {
 	if got := start(false); len(got) != 2 || got[0].Task.Index != 0 {
 		t.Fatalf("in their turn, %v start; want the first gang", got)
 	}
+}
+
+// urge asks for tasks to run now, or denies that, at random.
+func (d *desk) urge(rng *rand.Rand, t Target) (events []Event) {
+	if rng.IntN(2) == 0 {
+		return d.q.DenyRun(d.now, RequestID(1+rng.IntN(int(d.q.lastRequest)+1)), "no room")
+	}
+	events, _ = d.q.RunNow(d.now, root, t, [][]string{nil, {"n1"}, {"n1", "n2.x"}}[rng.IntN(3)])
+	return events
 }

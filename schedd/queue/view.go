@@ -39,7 +39,7 @@ type Status struct {
 	Timed     bool        // blocked tasks wait for the start time, and for no other job
 	Task      *TaskStatus // of the task, or of the only one, or of the one that leads the others
 	RunNow    RunNowStatus
-	Parts     []Part      // of machines that the job has, where one task leads the others, in the order of the tasks
+	Parts     []Part // of machines that the job has, where one task leads the others, in the order of the tasks
 }
 
 // Part is what a task holds, or is to hold, of a node.
