@@ -3,6 +3,7 @@ package pbs
 import (
 	"cmp"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/roost-batch/roost"
@@ -24,7 +25,7 @@ func (s *submission) setStage(key, v string) error {
 		name, remote, at := strings.Cut(item, "@")
 		host, p, ok := strings.Cut(remote, ":")
 		if !at || !ok || name == "" || host == "" || p == "" || strings.Contains(item, " => ") {
-			return illegal('W')
+			return refuse("illegal -W value: "+key+": "+strconv.Quote(item)+" is not NAME@HOST:PATH", 2)
 		}
 		if own, _, _ := strings.Cut(s.host(), "."); !strings.EqualFold(host, s.host()) && !strings.EqualFold(host, own) && host != "localhost" {
 			return refuse("-W "+key+": "+host+" is another machine: files travel between the job and the machine in whose queue it is, "+s.host(), exitIllegalValue)
