@@ -2,9 +2,12 @@ package negotiator
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/wire"
@@ -14,13 +17,17 @@ import (
 type mailbox struct {
 	mu    sync.Mutex
 	queue []*wire.ToSchedd
+	bytes int           // of what is in it
 	since time.Time     // when the oldest of the grants in it was decided; zero: there is none
 	ended error         // the stream is to end, for this reason; nil: it is not
 	ready chan struct{} // has room for one: something waits
 }
 
-// maxMail bounds a mailbox. Grants that were not answered are bounded by maxUnanswered, so only a schedd that does not read gets here.
-const maxMail = 4 * maxUnanswered
+// maxMail and maxMailBytes bound a mailbox; a message alone is taken whatever its size. Grants that were not answered are bounded by maxUnanswered, so only a schedd that does not read gets here.
+const (
+	maxMail      = 4 * maxUnanswered
+	maxMailBytes = 256 << 20
+)
 
 // Why a conversation ends, besides that this negotiator does not lead any more.
 var (
@@ -32,9 +39,12 @@ func newMailbox() *mailbox { return &mailbox{ready: make(chan struct{}, 1)} }
 
 func (b *mailbox) put(m *wire.ToSchedd) {
 	b.mu.Lock()
-	if len(b.queue) < maxMail {
-		b.queue = append(b.queue, m)
-	} else {
+	size := proto.Size(m)
+	switch n := len(b.queue); {
+	case errors.Is(b.ended, errOverfull): // one was left out before it
+	case n == 0 || n < maxMail && b.bytes+size <= maxMailBytes:
+		b.queue, b.bytes = append(b.queue, m), b.bytes+size
+	default:
 		b.ended = cmp.Or(b.ended, errOverfull)
 	}
 	b.mu.Unlock()
@@ -71,6 +81,6 @@ func (b *mailbox) take() (messages []*wire.ToSchedd, since time.Time, ended erro
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	messages, since = b.queue, b.since
-	b.queue, b.since = nil, time.Time{}
+	b.queue, b.bytes, b.since = nil, 0, time.Time{}
 	return messages, since, b.ended
 }

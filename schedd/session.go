@@ -3,12 +3,14 @@ package schedd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/plant"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -20,6 +22,15 @@ const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 2 * time.Second
 )
+
+// How much may wait for one node to take it: messages, and bytes. A turn of the loop must not say as much to any.
+const (
+	maxUnsent      = 100_000
+	maxUnsentBytes = 256 << 20
+)
+
+// errOverfull says why a session has ended.
+var errOverfull = fmt.Errorf("%w: more than %d messages or %v wait for the node to take them", roost.Exhausted, maxUnsent, roost.Bytes(maxUnsentBytes))
 
 // What sessions tell the loop.
 type (
@@ -126,6 +137,7 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 		return err
 	}
 	now := newSession()
+	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int { return proto.Size(m) }, func() { end(errOverfull) })
 	s.attackSession(ctx, p, now.out)
 	s.post(ctx, sessionUp{p.name, now, welcome})
 	writer := make(chan struct{})
@@ -137,6 +149,8 @@ func (s *Schedd) holdSession(ctx context.Context, p *peerNode) error {
 	err = s.readSession(ctx, p.name, now, stream.Recv)
 	if untaken, ok := errors.AsType[untakenError](context.Cause(ctx)); ok {
 		err = untaken
+	} else if errors.Is(context.Cause(ctx), errOverfull) {
+		err = errOverfull
 	}
 	cancel()
 	<-writer
