@@ -29,14 +29,22 @@ func (s *submission) addAttributes(value string) error {
 		switch {
 		case ok && name != "":
 			key = name
-			s.attributes[key] = v
+			s.attributes[key] = entryOf(key, v)
 		case key != "" && slices.Contains(lists, key):
-			s.attributes[key] += "," + strings.TrimSpace(item)
+			s.attributes[key] += "," + entryOf(key, strings.TrimSpace(item))
 		default:
 			return illegal('W')
 		}
 	}
 	return nil
+}
+
+// entryOf is an entry of a list as the list has it. A comma in the name of a file is no end of its entry.
+func entryOf(key, entry string) string {
+	if key == "stagein" || key == "stageout" {
+		return strings.ReplaceAll(entry, ",", `\,`)
+	}
+	return entry
 }
 
 // settleAttributes understands what -W said.
