@@ -144,15 +144,17 @@ func (l *loop) activate(s *session, a *wire.Activate) {
 // maxRefusals is how many refusals are logged a second: a schedd that asks for nothing else cannot fill the disk with them.
 const maxRefusals = 20
 
-// refused logs what a schedd was refused.
+// refused logs what a schedd was refused, each kind by itself.
 func (l *loop) refused(what string, more ...any) {
 	if now := boottime(); now-l.refusedFrom >= time.Second {
-		if l.refusals > maxRefusals {
-			l.m.log.Warn("more was refused than is told", "times", l.refusals-maxRefusals)
+		for kind, times := range l.refusals {
+			if times > maxRefusals {
+				l.m.log.Warn("more was refused than is told", "what", kind, "times", times-maxRefusals)
+			}
 		}
-		l.refusedFrom, l.refusals = now, 0
+		l.refusedFrom, l.refusals = now, map[string]int{}
 	}
-	if l.refusals++; l.refusals <= maxRefusals {
+	if l.refusals[what]++; l.refusals[what] <= maxRefusals {
 		l.m.log.Warn(what, more...)
 	}
 }

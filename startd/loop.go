@@ -88,7 +88,7 @@ type loop struct {
 	notice   time.Duration // the longest notice that is left to tasks; 0: their own
 
 	refusedFrom time.Duration // since boot: the second in which refusals are counted
-	refusals    int
+	refusals    map[string]int
 }
 
 func newLoop(m *machine, core *slot.Core) *loop {

@@ -12,7 +12,7 @@ import (
 
 // attackers are those who are tried against each of the victims; headings and tags of WHO CAN DO WHAT TO WHOM in roost-security(7).
 var (
-	attackers = []string{"A user", "An execute node", "A submit node", "A client of the central managers", "An outsider"}
+	attackers = []string{"A user", "An execute node", "A submit node", "A central manager", "A client of the central managers", "An outsider"}
 	victims   = []string{"users", "execute nodes", "submit nodes", "central managers"}
 )
 

@@ -284,6 +284,11 @@ func (a *attacked) claims() {
 	if got := claim(s, old, wire.Capability(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
 		a.Errorf("of an epoch that is over: got %v", got)
 	}
+	// A negotiator that gives away more than the machine has.
+	over := &wire.Grant{Id: grant.Id + 2, Epoch: grant.Epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}
+	if got := claim(s, over, wire.Capability(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "of 4 cpus") {
+		a.Errorf("of more than there is: got %v", got)
+	}
 	a.logged("exec1", `msg="claim refused"`)
 }
 
