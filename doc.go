@@ -22,7 +22,7 @@
 // A grant is a hint. With it the schedd goes to the startd ([startd], its books in [startd/slot]), which weighs
 // both sides' Requirements and its own free resources once more and answers with a claim. The claim is the truth:
 // a lease on a part of the machine, on which the schedd runs one task after another without asking anybody. Each
-// claim has a starter ([startd/starter], a program of its own), the small shim that is the parent of the task's
+// claim has a starter ([startd/starterclient], a program of its own), the small shim that is the parent of the task's
 // processes, outlives a restart of the startd, and keeps the exit status until the schedd has it on disk.
 //
 // The startd cuts its machine into resource units ([gpu]): cores, memory, and GPUs, of which a task may have a share

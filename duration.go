@@ -17,7 +17,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		return parseClock(text, bad)
 	}
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		return inSeconds(seconds, bad)
+		return durationOfSeconds(seconds, bad)
 	}
 	var total float64
 	for text != "" {
@@ -41,7 +41,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		total += n * size
 		text = text[len(unit):]
 	}
-	return inSeconds(total, bad)
+	return durationOfSeconds(total, bad)
 }
 
 var timeUnits = map[string]float64{"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
@@ -59,10 +59,10 @@ func parseClock(text string, bad error) (time.Duration, error) {
 		}
 		total += n * scale[len(fields)-1-i]
 	}
-	return inSeconds(total, bad)
+	return durationOfSeconds(total, bad)
 }
 
-func inSeconds(seconds float64, bad error) (time.Duration, error) {
+func durationOfSeconds(seconds float64, bad error) (time.Duration, error) {
 	if math.IsNaN(seconds) || seconds < 0 || seconds >= math.MaxInt64/1e9 { // the bound itself rounds up to more than an int64 holds
 		return 0, bad
 	}

@@ -53,7 +53,7 @@ func ParseBytes(s string) (Bytes, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is not a size: write a number and a unit, as in \"4GiB\" or \"512M\"", s)
 	}
-	unit, ok := unitSize(strings.TrimSpace(text[end:]))
+	unit, ok := byteUnitSize(strings.TrimSpace(text[end:]))
 	if !ok {
 		return 0, fmt.Errorf("%q has no unit of size that is known: use B, K, M, G, T or P, as in \"4GiB\"", s)
 	}
@@ -63,7 +63,7 @@ func ParseBytes(s string) (Bytes, error) {
 	return 0, fmt.Errorf("%q is more than can be counted (the most is 8191PiB)", s)
 }
 
-func unitSize(unit string) (Bytes, bool) {
+func byteUnitSize(unit string) (Bytes, bool) {
 	u, word := strings.ToLower(unit), Bytes(1)
 	switch {
 	case strings.HasSuffix(u, "ib"):
@@ -114,18 +114,18 @@ func (r Resources) Sub(s Resources) Resources {
 	return Resources{CPU: r.CPU - s.CPU, Memory: r.Memory - s.Memory, Disk: r.Disk - s.Disk, GPUs: r.GPUs - s.GPUs}
 }
 
-// Fits reports whether r fits into free, in every dimension.
-func (r Resources) Fits(free Resources) bool {
+// FitsIn reports whether r fits into free, in every dimension.
+func (r Resources) FitsIn(free Resources) bool {
 	return r.CPU <= free.CPU && r.Memory <= free.Memory && r.Disk <= free.Disk && r.GPUs <= free.GPUs
 }
 
-// Negative reports whether any dimension is below zero.
-func (r Resources) Negative() bool {
+// IsNegative reports whether any dimension is below zero.
+func (r Resources) IsNegative() bool {
 	return r.CPU < 0 || r.Memory < 0 || r.Disk < 0 || r.GPUs < 0 || r.GPUMemory < 0
 }
 
-// Times returns how often r fits into free; a dimension of which r takes nothing does not count. A request of nothing fits no times.
-func (r Resources) Times(free Resources) int {
+// TimesIn returns how often r fits into free; a dimension of which r takes nothing does not count. A request of nothing fits no times.
+func (r Resources) TimesIn(free Resources) int {
 	times := math.MaxInt
 	for _, d := range [...][2]int64{
 		{int64(r.CPU), int64(free.CPU)}, {int64(r.Memory), int64(free.Memory)},
@@ -142,12 +142,12 @@ func (r Resources) Times(free Resources) int {
 }
 
 func (r Resources) String() string {
-	s := fmt.Sprintf("%v, %v memory", count(r.CPU, "cpu"), r.Memory)
+	s := fmt.Sprintf("%v, %v memory", countText(r.CPU, "cpu"), r.Memory)
 	if r.Disk > 0 {
 		s += fmt.Sprintf(", %v disk", r.Disk)
 	}
 	if r.GPUs > 0 {
-		s += ", " + count(r.GPUs, "gpu")
+		s += ", " + countText(r.GPUs, "gpu")
 		if r.GPUMemory > 0 {
 			s += fmt.Sprintf(" with %v", r.GPUMemory)
 		}
@@ -155,8 +155,8 @@ func (r Resources) String() string {
 	return s
 }
 
-// count names a number of things: "1 cpu", "2.5 cpus".
-func count(n any, thing string) string {
+// countText names a number of things: "1 cpu", "2.5 cpus".
+func countText(n any, thing string) string {
 	if text := fmt.Sprint(n); text != "1" {
 		return text + " " + thing + "s"
 	}

@@ -29,10 +29,10 @@ func TestTimes(t *testing.T) {
 	}{
 		{Resources{CPU: 1000, Memory: GiB}, 4}, {Resources{CPU: 500, Memory: 3 * GiB}, 2}, {Resources{GPUs: 1}, 1}, {Resources{CPU: 5000}, 0}, {Resources{}, 0},
 	} {
-		if got := c.take.Times(free); got != c.want {
+		if got := c.take.TimesIn(free); got != c.want {
 			t.Errorf("%v fits %d times, want %d", c.take, got, c.want)
 		}
-		if c.take.Fits(free) != (c.want > 0) && c.take != (Resources{}) {
+		if c.take.FitsIn(free) != (c.want > 0) && c.take != (Resources{}) {
 			t.Errorf("%v: Fits and Times disagree", c.take)
 		}
 	}

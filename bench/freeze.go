@@ -19,26 +19,28 @@ import (
 
 // What is frozen: so many processes that use up all the CPU time they get, so many times.
 const (
-	spinners = 60
-	freezes  = 200
-	freezeBy = 50 * time.Millisecond // the aim, for 99 of 100
+	spinners     = 60
+	freezes      = 200
+	freezeTarget = 50 * time.Millisecond // the aim, for 99 of 100
 )
 
 // spinLimits are those of a claim of one core.
-func spinLimits() cgroup.Limits { return cgroup.Limits{Weight: 20, Memory: roost.GiB, Pids: 1000} }
+func spinLimits() cgroup.GroupLimits {
+	return cgroup.GroupLimits{Weight: 20, Memory: roost.GiB, Pids: 1000}
+}
 
-// spin forks the spinners and waits for them.
-var spin = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
+// spinScript forks the spinners and waits for them.
+var spinScript = fmt.Sprintf("for i in $(seq %d); do (while :; do :; done) & done; wait", spinners)
 
-// freeze measures from the word to the kernel's answer that every process of a task is frozen: by the control group itself, and by telling the
+// measureFreeze measures from the word to the kernel's answer that every process of a task is frozen: by the control group itself, and by telling the
 // task's starter.
-func (b *bencher) freeze() error {
+func (b *poolBencher) measureFreeze() error {
 	host, err := cgroup.Open(fmt.Sprintf("/roost/bench-%d", os.Getpid()))
 	if err != nil {
 		return err
 	}
-	if !host.Can().Freeze {
-		b.row("freezing", "not measured: %q", host.Can().Missing)
+	if !host.Enforcement().Freeze {
+		b.addRow("freezing", "not measured: %q", host.Enforcement().Missing)
 		return nil
 	}
 	defer host.Close()
@@ -49,13 +51,13 @@ func (b *bencher) freeze() error {
 	return b.freezeTask(host)
 }
 
-func (b *bencher) freezeGroup(host *cgroup.Host) error {
-	g, err := host.Make("group", spinLimits())
+func (b *poolBencher) freezeGroup(host *cgroup.ParentGroup) error {
+	g, err := host.MakeGroup("group", spinLimits())
 	if err != nil {
 		return err
 	}
-	c := exec.Command("/bin/sh", "-c", "read go; "+spin)
-	if g.Freezer() {
+	c := exec.Command("/bin/sh", "-c", "read go; "+spinScript)
+	if g.IsVersion1() {
 		return fmt.Errorf("%s: %w: no control group of version 2", g.TaskDir(), roost.Unavailable)
 	}
 	dir, err := os.Open(g.TaskDir())
@@ -72,7 +74,7 @@ func (b *bencher) freezeGroup(host *cgroup.Host) error {
 		return err
 	}
 	defer func() { g.Kill(); c.Wait() }()
-	if host.Can().Version == 1 { // in version 2 the limits are those of the directory above
+	if host.Enforcement().Version == 1 { // in version 2 the limits are those of the directory above
 		if err := g.Add(c.Process.Pid); err != nil {
 			return err
 		}
@@ -80,41 +82,41 @@ func (b *bencher) freezeGroup(host *cgroup.Host) error {
 	if _, err := io.WriteString(in, "go\n"); err != nil {
 		return err
 	}
-	took, err := b.freezeOften(g, g.Freeze, g.Thaw)
+	took, err := b.freezeRepeatedly(g, g.Freeze, g.Thaw)
 	if err == nil {
-		b.freezeRow("freeze 60 spinning processes by their control group", took)
+		b.addFreezeRow("freeze 60 spinning processes by their control group", took)
 	}
 	return err
 }
 
 // freezeTask freezes a task that a starter minds.
-func (b *bencher) freezeTask(host *cgroup.Host) error {
-	g, err := host.Make("task", spinLimits())
+func (b *poolBencher) freezeTask(host *cgroup.ParentGroup) error {
+	g, err := host.MakeGroup("task", spinLimits())
 	if err != nil {
 		return err
 	}
-	s, err := b.spawn("freeze", g)
+	s, err := b.startStarter("freeze", g)
 	if err != nil {
 		return err
 	}
 	defer s.end()
-	o, err := s.order(1, os.Geteuid(), true, "/bin/sh", "-c", spin)
+	o, err := s.newTask(1, os.Geteuid(), true, "/bin/sh", "-c", spinScript)
 	if err != nil {
 		return err
 	}
-	if _, err := s.begin(o); err != nil {
+	if _, err := s.startTask(o); err != nil {
 		return err
 	}
 	freeze := func() error { return errors.Join(g.Freeze(), s.Suspend(o.Attempt)) } // as a startd does it
-	took, err := b.freezeOften(g, freeze, func() error { return s.Resume(o.Attempt) })
+	took, err := b.freezeRepeatedly(g, freeze, func() error { return s.Resume(o.Attempt) })
 	if err == nil {
-		b.freezeRow("freeze a task of 60 spinning processes", took)
+		b.addFreezeRow("freeze a task of 60 spinning processes", took)
 	}
 	return err
 }
 
-// freezeOften freezes and thaws a group once all its spinners are there.
-func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (gauge.Samples, error) {
+// freezeRepeatedly freezes and thaws a group once all its spinners are there.
+func (b *poolBencher) freezeRepeatedly(g *cgroup.ClaimGroup, freeze, thaw func() error) (gauge.DurationSamples, error) {
 	deadline := time.Now().Add(20 * time.Second)
 	for {
 		u, err := g.Usage()
@@ -127,7 +129,7 @@ func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (gauge
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("%d processes after 20s, want %d", u.Processes, spinners)
 		}
-		if err := pause(b.ctx, 10); err != nil {
+		if err := sleepFor(b.ctx, 10); err != nil {
 			return nil, err
 		}
 	}
@@ -136,9 +138,9 @@ func (b *bencher) freezeOften(g *cgroup.Group, freeze, thaw func() error) (gauge
 		return nil, err
 	}
 	defer events.Close()
-	var took gauge.Samples
+	var took gauge.DurationSamples
 	for range freezes {
-		if err := pause(b.ctx, 20); err != nil {
+		if err := sleepFor(b.ctx, 20); err != nil {
 			return nil, err
 		}
 		began := time.Now()
@@ -178,6 +180,6 @@ func awaitFrozen(events *os.File, want bool) error {
 	return fmt.Errorf("not frozen (or thawed) after 10s: %w", roost.Unavailable)
 }
 
-func (b *bencher) freezeRow(what string, took gauge.Samples) {
-	b.aimed(what, took.At(99) <= freezeBy, "50ms for 99 of 100", "p50 %v  p99 %v", took.At(50), took.At(99))
+func (b *poolBencher) addFreezeRow(what string, took gauge.DurationSamples) {
+	b.addAimedRow(what, took.Percentile(99) <= freezeTarget, "50ms for 99 of 100", "p50 %v  p99 %v", took.Percentile(50), took.Percentile(99))
 }

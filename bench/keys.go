@@ -19,14 +19,14 @@ import (
 // How often a key is pressed, and how soon everything has to stand still then.
 const (
 	keyRounds = 20
-	keyAim    = 250 * time.Millisecond
+	keyTarget = 250 * time.Millisecond
 )
 
-// keys measures from a key at a terminal until all tasks of a desktop stand still, which keep the machine busy: by its guard and its startd, and by the
+// measureKeys measures from a key at a terminal until all tasks of a desktop stand still, which keep the machine busy: by its guard and its startd, and by the
 // guard alone while the startd hangs.
-func (b *bencher) keys() error {
+func (b *poolBencher) measureKeys() error {
 	if os.Geteuid() != 0 {
-		b.row("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
+		b.addRow("from a key until tasks stand still", "not measured: only root gives a pool terminals of its own")
 		return nil
 	}
 	dir := filepath.Join(b.dir, "pool")
@@ -34,11 +34,11 @@ func (b *bencher) keys() error {
 	if err := os.WriteFile(owner, []byte("foreign_cpu = 1000\n"), 0o644); err != nil { // what else runs here is not the owner's
 		return err
 	}
-	d := config.Startd{Name: "desktop", AllowRoot: true, Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
-	d.Policy = config.Policy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: 2 * time.Second, LeaveAfter: time.Hour}
-	pool, err := e2e.Start(b.ctx, e2e.Options{Roost: b.roost, Dir: dir, Nodes: 1, Node: &config.Node{
-		Name: "desktop", Dir: dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
-		Owner: config.OwnerFile{File: owner}, Startds: []config.Startd{d},
+	d := config.StartdSettings{Name: "desktop", AllowRoot: true, Resources: roost.Resources{CPU: 64000, Memory: 8 * roost.GiB, Disk: roost.GiB}}
+	d.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: time.Second, ResumeAfter: 2 * time.Second, LeaveAfter: time.Hour}
+	pool, err := e2e.Start(b.ctx, e2e.PoolOptions{Roost: b.roost, Dir: dir, Nodes: 1, Node: &config.Node{
+		Name: "desktop", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Owner: config.OwnerFile{File: owner}, Startds: []config.StartdSettings{d},
 	}})
 	if err != nil {
 		return err
@@ -51,29 +51,29 @@ func (b *bencher) keys() error {
 	}
 	defer terminal.Close()
 	for _, tasks := range []int{1, 16, 50} {
-		if err := b.keysWith(terminal, tasks); err != nil {
+		if err := b.measureKeysWith(terminal, tasks); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keysWith measures with so many tasks.
-func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
-	id, err := b.submit(job(tasks, "/bin/sh", "-c", "while :; do :; done"))
+// measureKeysWith measures with so many tasks.
+func (b *poolBencher) measureKeysWith(terminal *e2e.OwnerTerminal, tasks int) error {
+	id, err := b.submitJob(newJobSpec(tasks, "/bin/sh", "-c", "while :; do :; done"))
 	if err != nil {
 		return err
 	}
 	if err := b.awaitRunning(id, uint32(tasks)); err != nil { // one that a key finds on its way in goes, and comes again
 		return err
 	}
-	var both, alone gauge.Samples
+	var both, alone gauge.DurationSamples
 	for round := range keyRounds {
-		if err := b.awaitStanding(tasks, 0); err != nil {
+		if err := b.awaitFrozenTasks(tasks, 0); err != nil {
 			return err
 		}
 		hangs := tasks == 16 && round >= keyRounds*3/4
-		took, err := b.key(terminal, tasks, hangs)
+		took, err := b.pressKey(terminal, tasks, hangs)
 		if err != nil {
 			return err
 		}
@@ -83,9 +83,9 @@ func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 			both = append(both, took)
 		}
 	}
-	print := func(what string, took gauge.Samples) {
-		b.aimed(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.At(99) <= keyAim, keyAim.String()+" for 99 of 100",
-			"p50 %v  p99 %v  max %v", took.At(50), took.At(99), took.At(100))
+	print := func(what string, took gauge.DurationSamples) {
+		b.addAimedRow(fmt.Sprintf("from a key until %d busy tasks stand still%s", tasks, what), took.Percentile(99) <= keyTarget, keyTarget.String()+" for 99 of 100",
+			"p50 %v  p99 %v  max %v", took.Percentile(50), took.Percentile(99), took.Percentile(100))
 	}
 	if print("", both); len(alone) > 0 {
 		print(", startd stopped", alone)
@@ -96,13 +96,13 @@ func (b *bencher) keysWith(terminal *e2e.Terminal, tasks int) error {
 	if err != nil {
 		return rpc.FromStatus(err)
 	}
-	return b.awaitStanding(0, 0)
+	return b.awaitFrozenTasks(0, 0)
 }
 
-// key presses one, while the startd hangs or not, and returns how long it takes until all tasks stand still.
-func (b *bencher) key(terminal *e2e.Terminal, tasks int, hangs bool) (time.Duration, error) {
+// pressKey presses one, while the startd hangs or not, and returns how long it takes until all tasks stand still.
+func (b *poolBencher) pressKey(terminal *e2e.OwnerTerminal, tasks int, hangs bool) (time.Duration, error) {
 	if hangs {
-		startd, err := b.startd()
+		startd, err := b.startdPID()
 		if err == nil {
 			err = syscall.Kill(startd.PID, syscall.SIGSTOP)
 		}
@@ -112,25 +112,25 @@ func (b *bencher) key(terminal *e2e.Terminal, tasks int, hangs bool) (time.Durat
 		defer syscall.Kill(startd.PID, syscall.SIGCONT)
 	}
 	began := time.Now()
-	if err := terminal.Type(); err != nil {
+	if err := terminal.PressKey(); err != nil {
 		return 0, err
 	}
-	err := b.awaitStanding(tasks, tasks)
+	err := b.awaitFrozenTasks(tasks, tasks)
 	return time.Since(began), err
 }
 
-// awaitStanding waits until there are so many tasks, and so many of them stand still.
-func (b *bencher) awaitStanding(tasks, still int) error {
-	groups := e2e.Groups(b.pool.Dir)
-	for end := time.Now().Add(2 * time.Minute); len(groups) != tasks || cgroup.Standing(groups) != still; {
+// awaitFrozenTasks waits until there are so many tasks, and so many of them stand still.
+func (b *poolBencher) awaitFrozenTasks(tasks, still int) error {
+	groups := e2e.TaskCgroups(b.pool.Dir)
+	for end := time.Now().Add(2 * time.Minute); len(groups) != tasks || cgroup.CountFrozen(groups) != still; {
 		if time.Now().After(end) {
-			return fmt.Errorf("%d of %d tasks stand still: %w: want %d of %d", cgroup.Standing(groups), len(groups), roost.Unavailable, still, tasks)
+			return fmt.Errorf("%d of %d tasks stand still: %w: want %d of %d", cgroup.CountFrozen(groups), len(groups), roost.Unavailable, still, tasks)
 		}
-		if err := pause(b.ctx, 1); err != nil {
+		if err := sleepFor(b.ctx, 1); err != nil {
 			return err
 		}
 		if len(groups) != tasks {
-			groups = e2e.Groups(b.pool.Dir)
+			groups = e2e.TaskCgroups(b.pool.Dir)
 		}
 	}
 	return nil

@@ -19,53 +19,53 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+strings.Join(names(), " "))
-	keep := flag.Bool("keep", false, "keep the pool's directory")
+	only := flag.String("only", "", "run only the measurements of these `names`, with commas between: "+strings.Join(measurementNames(), " "))
+	keepFiles := flag.Bool("keep", false, "keep the pool's directory")
 	table := flag.String("csv", "", "write the results as a table to this `FILE`, with commas between the columns")
 	asJSON := flag.Bool("json", false, "print the results as JSON; their lines go to the standard error")
 	flag.Parse()
-	all := &results{out: os.Stdout}
+	all := &resultList{out: os.Stdout}
 	if *asJSON {
 		all.out = os.Stderr
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := errors.Join(run(ctx, all, *only, *keep), all.write(*table, *asJSON)); err != nil { // what was measured is kept in any case
+	if err := errors.Join(run(ctx, all, *only, *keepFiles), all.writeResults(*table, *asJSON)); err != nil { // what was measured is kept in any case
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// measurement is one part of the bench, on a fresh pool of its own, of so many nodes with so many cores together; with no nodes, on no pool.
-type measurement struct {
+// measurementCase is one part of the bench, on a fresh pool of its own, of so many nodes with so many cores together; with no nodes, on no pool.
+type measurementCase struct {
 	name        string
 	nodes, cpus int
-	run         func(*bencher) error
+	run         func(*poolBencher) error
 }
 
-func measurements() []measurement {
-	return []measurement{
-		{"memory", 2, 16, (*bencher).memory},
-		{"match", 0, 0, (*bencher).match},
-		{"why", 1, 2, (*bencher).why},
-		{"freeze", 0, 0, (*bencher).freeze},
-		{"keys", 0, 0, (*bencher).keys},
-		{"start", 0, 0, (*bencher).start},
-		{"adopt", 1, 100, (*bencher).adopt},
-		{"waiting", 1, 2, (*bencher).waiting},
-		{"stacked", 1, 2, (*bencher).stacked},
-		{"latency", 2, 16, (*bencher).latency},
-		{"submit", 2, 16, (*bencher).submits},
-		{"queue", 2, 16, (*bencher).queue},
-		{"throughput", 2, 16, (*bencher).throughput},
-		{"qsub", 1, 1, (*bencher).qsub},
-		{"qstat", 1, 1, (*bencher).qstat},
-		{"poll", 2, 16, (*bencher).poll},
-		{"array", 1, 1, (*bencher).array},
+func measurements() []measurementCase {
+	return []measurementCase{
+		{"memory", 2, 16, (*poolBencher).measureMemory},
+		{"match", 0, 0, (*poolBencher).measureMatching},
+		{"why", 1, 2, (*poolBencher).measureWhy},
+		{"freeze", 0, 0, (*poolBencher).measureFreeze},
+		{"keys", 0, 0, (*poolBencher).measureKeys},
+		{"start", 0, 0, (*poolBencher).measureStart},
+		{"adopt", 1, 100, (*poolBencher).measureAdoption},
+		{"waiting", 1, 2, (*poolBencher).measureQueueWait},
+		{"stacked", 1, 2, (*poolBencher).measureStreams},
+		{"latency", 2, 16, (*poolBencher).measureLatency},
+		{"submit", 2, 16, (*poolBencher).measureSubmits},
+		{"queue", 2, 16, (*poolBencher).measureLargeArray},
+		{"throughput", 2, 16, (*poolBencher).measureThroughput},
+		{"qsub", 1, 1, (*poolBencher).measureQsub},
+		{"qstat", 1, 1, (*poolBencher).measureQstat},
+		{"poll", 2, 16, (*poolBencher).measurePolling},
+		{"array", 1, 1, (*poolBencher).measureArray},
 	}
 }
 
-func names() []string {
+func measurementNames() []string {
 	var all []string
 	for _, m := range measurements() {
 		all = append(all, m.name)
@@ -73,21 +73,21 @@ func names() []string {
 	return all
 }
 
-func run(ctx context.Context, all *results, only string, keep bool) error {
+func run(ctx context.Context, all *resultList, only string, keepFiles bool) error {
 	var wanted []string
 	if only != "" {
 		wanted = strings.Split(only, ",")
 	}
 	for _, name := range wanted {
-		if !slices.Contains(names(), name) {
-			return fmt.Errorf("no measurement is called %q; there are %s", name, strings.Join(names(), ", "))
+		if !slices.Contains(measurementNames(), name) {
+			return fmt.Errorf("no measurement is called %q; there are %s", name, strings.Join(measurementNames(), ", "))
 		}
 	}
 	dir, err := os.MkdirTemp("", "roost-bench-")
 	if err != nil {
 		return err
 	}
-	if keep {
+	if keepFiles {
 		fmt.Fprintln(all.out, "directory:", dir)
 	} else {
 		defer os.RemoveAll(dir)
@@ -107,15 +107,15 @@ func run(ctx context.Context, all *results, only string, keep bool) error {
 	return nil
 }
 
-func runOne(ctx context.Context, all *results, m measurement, roost, dir string) error {
-	b := &bencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all}
+func runOne(ctx context.Context, all *resultList, m measurementCase, roost, dir string) error {
+	b := &poolBencher{ctx: ctx, roost: roost, dir: dir, name: m.name, results: all}
 	if m.nodes == 0 {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
 		return m.run(b)
 	}
-	pool, err := e2e.Start(ctx, e2e.Options{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus})
+	pool, err := e2e.Start(ctx, e2e.PoolOptions{Roost: roost, Dir: dir, Nodes: m.nodes, CPUs: m.cpus})
 	if err != nil {
 		return err
 	}

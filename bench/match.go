@@ -9,28 +9,28 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/bench/gauge"
 	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/match"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // What plans are to cost on one core.
-var matchAims = map[[2]int]struct{ scratch, change time.Duration }{
+var matchTargets = map[[2]int]struct{ scratch, change time.Duration }{
 	{10_000, 100}:   {time.Second, time.Millisecond},
 	{100_000, 1000}: {15 * time.Second, 0},
 }
 
 const (
-	bytesAim = 2048 // of memory for a machine
-	changes  = 100  // of one machine each, of which the median is taken
+	bytesTarget  = 2048 // of memory for a machine
+	changeRounds = 100  // of one machine each, of which the median is taken
 )
 
-// match measures plans for cells of many machines, with ten tasks for each: from scratch, and when all that could be placed has been and one machine has
+// measureMatching measures plans for cells of many machines, with ten tasks for each: from scratch, and when all that could be placed has been and one machine has
 // changed. Times are of the processor, on one core, the collector of garbage included.
-func (b *bencher) match() error {
+func (b *poolBencher) measureMatching() error {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, machines := range []int{1000, 10_000, 100_000} {
 		for _, classes := range []int{1, 100, 1000} {
-			if err := b.matchCell(machines, classes, 10*machines); err != nil {
+			if err := b.measureMatchCell(machines, classes, 10*machines); err != nil {
 				return err
 			}
 			if b.ctx.Err() != nil {
@@ -41,9 +41,9 @@ func (b *bencher) match() error {
 	return nil
 }
 
-func (b *bencher) matchCell(machines, classes, tasks int) error {
-	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks), matchAims[[2]int{machines, classes}]
-	before := heap()
+func (b *poolBencher) measureMatchCell(machines, classes, tasks int) error {
+	what, aims := fmt.Sprintf("%d machines × %d classes, %d tasks", machines, classes, tasks), matchTargets[[2]int{machines, classes}]
+	before := heapBytes()
 	s, common := &match.Snapshot{Now: time.Unix(1, 0)}, classad.NewPool()
 	for i := range machines {
 		m, err := matchMachine(common, i, 1)
@@ -60,32 +60,32 @@ func (b *bencher) matchCell(machines, classes, tasks int) error {
 		}
 		s.Requests = append(s.Requests, r)
 	}
-	began := used()
+	began := processCPUTime()
 	plan := matcher.Plan(s)
-	took, units := used()-began, 0
+	took, units := processCPUTime()-began, 0
 	for _, g := range plan.Grants {
 		units += g.Units
 	}
 	const text = "%v, %d placed, %.0f placements/s"
 	values := []any{took.Round(time.Millisecond / 10), units, float64(units) / took.Seconds()}
 	if aims.scratch > 0 {
-		b.aimed(what+": from scratch", took <= aims.scratch, aims.scratch.String(), text, values...)
+		b.addAimedRow(what+": from scratch", took <= aims.scratch, aims.scratch.String(), text, values...)
 	} else {
-		b.row(what+": from scratch", text, values...)
+		b.addRow(what+": from scratch", text, values...)
 	}
 	took, err := matchChange(s, matcher, plan)
 	if err != nil {
 		return err
 	}
 	if aims.change > 0 {
-		b.aimed(what+": after one change", took <= aims.change, aims.change.String(), "%v", took)
+		b.addAimedRow(what+": after one change", took <= aims.change, aims.change.String(), "%v", took)
 	} else {
-		b.row(what+": after one change", "%v", took)
+		b.addRow(what+": after one change", "%v", took)
 	}
 	plan = match.Plan{}
 	if classes == 1 {
-		size := (heap() - before) / int64(machines)
-		b.aimed(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesAim, fmt.Sprint(bytesAim, " B"), "%d B", size)
+		size := (heapBytes() - before) / int64(machines)
+		b.addAimedRow(fmt.Sprintf("%d machines: memory for each", machines), size <= bytesTarget, fmt.Sprint(bytesTarget, " B"), "%d B", size)
 	}
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(matcher)
@@ -94,7 +94,7 @@ func (b *bencher) matchCell(machines, classes, tasks int) error {
 
 // matchChange takes what was placed for running, and then lets one machine change again and again.
 func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (time.Duration, error) {
-	s.Pending = map[string][]match.Promise{}
+	s.Pending = map[string][]match.PendingGrant{}
 	at := map[string]int{}
 	for i, m := range s.Machines {
 		at[m.Name] = i
@@ -115,8 +115,8 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 		s.Machines[at[m.Name]] = full
 	}
 	matcher.Plan(s)
-	var took gauge.Samples
-	for i := range changes {
+	var took gauge.DurationSamples
+	for i := range changeRounds {
 		old := s.Machines[i]
 		s.Machines[i] = match.NewMachine(old.Name, 1, uint64(3+i), old.Ad)
 		s.Machines[i].Free = old.Free
@@ -125,11 +125,11 @@ func matchChange(s *match.Snapshot, matcher *match.Matcher, plan match.Plan) (ti
 		matcher.Plan(s)
 		took = append(took, time.Since(began))
 	}
-	return took.At(50), nil
+	return took.Percentile(50), nil
 }
 
 // matchMachine is a machine of one of ten kinds.
-func matchMachine(common *classad.Pool, i int, sequence uint64) (*match.Machine, error) {
+func matchMachine(common *classad.InternPool, i int, sequence uint64) (*match.Machine, error) {
 	ad, err := classad.Parse(fmt.Sprintf(`[
 		MyType = "Machine"; Name = "node%06d"; Machine = "node%06d.cluster.example"; MyAddress = "10.%d.%d.%d:9618"; RoostVersion = "1.0";
 		Arch = "X86_64"; OpSys = "LINUX"; Generation = %d; Rack = "r%d"; State = "Unclaimed"; LoadAvg = %d.5; HasCheckpoint = true; CgroupVersion = 2;
@@ -141,23 +141,23 @@ func matchMachine(common *classad.Pool, i int, sequence uint64) (*match.Machine,
 		return nil, err
 	}
 	m := match.NewMachine(fmt.Sprintf("node%06d", i), 1, sequence, ad)
-	common.Compact(ad) // as the negotiator does it
+	common.Intern(ad) // as the negotiator does it
 	return m, nil
 }
 
 // matchRequest is a request of one of ten users.
 func matchRequest(i, tasks int) (*match.Request, error) {
-	who := share.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
+	who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
 	r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
-	class, err := match.NewClass(fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5), who, roost.Batch, r)
+	class, err := match.NewClass(fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5), who, roost.BatchBand, r)
 	if err != nil {
 		return nil, err
 	}
-	return &match.Request{Key: match.Key{Schedd: "s", ID: uint64(i)}, Submitter: who, Band: roost.Batch, Oldest: int64(i), Wanted: tasks, Class: class}, nil
+	return &match.Request{Key: match.RequestKey{Schedd: "s", ID: uint64(i)}, Submitter: who, Band: roost.BatchBand, Oldest: int64(i), Wanted: tasks, Class: class}, nil
 }
 
-// used is the processor time of this process.
-func used() time.Duration {
+// processCPUTime is the processor time of this process.
+func processCPUTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0
@@ -165,8 +165,8 @@ func used() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// heap is how many bytes are in use.
-func heap() int64 {
+// heapBytes is how many bytes are in use.
+func heapBytes() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats

@@ -9,31 +9,31 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// cpu is the CPU time, in seconds, that the pool has used: each daemon's own, and under "tasks" what the starters have used together with the
+// poolCPUTime is the CPU time, in seconds, that the pool has used: each daemon's own, and under "tasks" what the starters have used together with the
 // tasks that they reaped.
-func (b *bencher) cpu() usage {
-	u := usage{}
-	for _, p := range gauge.Processes() {
-		if !p.Below(b.pool.Dir) {
+func (b *poolBencher) poolCPUTime() cpuUsage {
+	u := cpuUsage{}
+	for _, p := range gauge.ListProcesses() {
+		if !p.IsBelow(b.pool.Dir) {
 			continue
 		}
-		switch role := role(p); role {
+		switch role := daemonRole(p); role {
 		case "":
 		case "startd":
-			u[role] += p.Own
-			u["tasks"] += p.Reaped // starters that were released
+			u[role] += p.CPUSeconds
+			u["tasks"] += p.ReapedCPUSeconds // starters that were released
 		default:
-			u[role] += p.Own + p.Reaped
+			u[role] += p.CPUSeconds + p.ReapedCPUSeconds
 		}
 	}
 	return u
 }
 
-// usage is CPU seconds by who used them.
-type usage map[string]float64
+// cpuUsage is CPU seconds by who used them.
+type cpuUsage map[string]float64
 
-// since returns how many milliseconds each has used for each of n jobs since before, the sum first.
-func (u usage) since(before usage, n int) (total float64, parts string) {
+// millisSince returns how many milliseconds each has used for each of n jobs since before, the sum first.
+func (u cpuUsage) millisSince(before cpuUsage, n int) (total float64, parts string) {
 	for _, role := range slices.Sorted(maps.Keys(u)) {
 		ms := (u[role] - before[role]) * 1000 / float64(n)
 		if total += ms; ms >= 0.005 {
@@ -43,8 +43,8 @@ func (u usage) since(before usage, n int) (total float64, parts string) {
 	return total, strings.TrimPrefix(parts, ", ")
 }
 
-// role is the daemon that a process of a pool is.
-func role(p gauge.Process) string {
+// daemonRole is the daemon that a process of a pool is.
+func daemonRole(p gauge.ProcessStat) string {
 	if p.Command == "roost-starter" {
 		return "tasks"
 	}
@@ -56,24 +56,24 @@ func role(p gauge.Process) string {
 	return ""
 }
 
-// rss sums the resident memory of the daemons of that role, in bytes.
-func (b *bencher) rss(role string) (total int64) {
-	for _, p := range gauge.Processes() {
-		if p.Below(b.pool.Dir) && strings.Contains(p.Args, " "+role+" ") {
+// daemonsRSS sums the resident memory of the daemons of that role, in bytes.
+func (b *poolBencher) daemonsRSS(role string) (total int64) {
+	for _, p := range gauge.ListProcesses() {
+		if p.IsBelow(b.pool.Dir) && strings.Contains(p.Args, " "+role+" ") {
 			total += p.RSS
 		}
 	}
 	return total
 }
 
-func (b *bencher) rssLine() string {
+func (b *poolBencher) addRSSLine() string {
 	var parts []string
 	for _, role := range []string{"up", "collector", "negotiator", "schedd", "startd"} {
 		n := int64(1)
 		if role == "startd" {
 			n = int64(b.pool.Nodes)
 		}
-		parts = append(parts, fmt.Sprintf("%s %.0f MiB", strings.Replace(role, "up", "master", 1), float64(b.rss(role)/n)/(1<<20)))
+		parts = append(parts, fmt.Sprintf("%s %.0f MiB", strings.Replace(role, "up", "master", 1), float64(b.daemonsRSS(role)/n)/(1<<20)))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -21,21 +21,21 @@ import (
 
 // What the lists of qstat are to take, of a user who has few of very many jobs.
 const (
-	listAim  = 100 * time.Millisecond
-	listOwn  = 200 // jobs of that user
-	perCall  = 1000
-	qsubRuns = 100
+	listTarget  = 100 * time.Millisecond
+	ownJobs     = 200 // jobs of that user
+	jobsPerCall = 1000
+	qsubRuns    = 100
 )
 
-// waits is a script whose job outlives every measurement.
-const waits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS -j oe\nsleep 360000\n"
+// queueWaits is a script whose job outlives every measurement.
+const queueWaits = "#!/bin/sh\n#PBS -N list\n#PBS -l select=1:ncpus=1:mem=16mb,walltime=100:00:00\n#PBS -j oe\nsleep 360000\n"
 
 // qsubJob is what qsub makes of a script, in the environment of a user that has so many bytes in it.
 func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, error) {
-	r, err := pbs.ParseQsub(append(options, "-V"), pbs.Caller{
+	r, err := pbs.ParseQsub(append(options, "-V"), pbs.QsubCaller{
 		Dir: "/tmp", Home: "/tmp", User: "bench", Group: "bench", Host: "here", Now: time.Now(),
 		Environ: []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8", "MODULES=" + strings.Repeat("/opt/modules/lib:", environment/17)},
-		Stdin:   func() ([]byte, error) { return []byte(script), nil }, Look: exec.LookPath, IsDir: func(string) bool { return false },
+		Stdin:   func() ([]byte, error) { return []byte(script), nil }, LookPath: exec.LookPath, IsDir: func(string) bool { return false },
 	})
 	if err != nil {
 		return nil, err
@@ -43,19 +43,19 @@ func qsubJob(script string, environment int, options ...string) (*wire.JobSpec, 
 	return &wire.JobSpec{Ad: r.Job.Ad.String(), Count: uint32(r.Job.Count)}, nil
 }
 
-// fill brings the queue to that many jobs; with everything a user's environment holds, in each.
-func (b *bencher) fill(from, to int, options ...string) error {
-	spec, err := qsubJob(waits, 4000, options...)
+// fillQueue brings the queue to that many jobs; with everything a user's environment holds, in each.
+func (b *poolBencher) fillQueue(from, to int, options ...string) error {
+	spec, err := qsubJob(queueWaits, 4000, options...)
 	if err != nil {
 		return err
 	}
 	for from < to {
-		n := min(perCall, to-from)
+		n := min(jobsPerCall, to-from)
 		req := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}
 		for range n {
 			req.Jobs = append(req.Jobs, spec)
 		}
-		if _, err := wire.Submit(b.ctx, b.pool.Client, req); err != nil {
+		if _, err := wire.SendSubmission(b.ctx, b.pool.Client, req); err != nil {
 			return rpc.FromStatus(err)
 		}
 		from += n
@@ -63,8 +63,8 @@ func (b *bencher) fill(from, to int, options ...string) error {
 	return nil
 }
 
-// fillAs submits jobs of another user, through a command of theirs.
-func (b *bencher) fillAs(uid uint32, jobs int) error {
+// fillQueueAs submits jobs of another user, through a command of theirs.
+func (b *poolBencher) fillQueueAs(uid uint32, jobs int) error {
 	for _, dir := range []string{filepath.Dir(b.dir), b.dir, filepath.Join(b.dir, "run"), b.pool.Dir} {
 		if err := os.Chmod(dir, 0o711); err != nil {
 			return err
@@ -88,36 +88,36 @@ func (b *bencher) fillAs(uid uint32, jobs int) error {
 }
 
 // command is one of Roost's, of this pool.
-func (b *bencher) command(args ...string) *exec.Cmd {
+func (b *poolBencher) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(b.ctx, b.roost, args...)
 	cmd.Env = append(os.Environ(), "ROOST_DIR="+b.pool.Dir)
 	return cmd
 }
 
-// counter counts what is written to it.
-type counter struct{ bytes, lines int }
+// byteCounter counts what is written to it.
+type byteCounter struct{ bytes, lines int }
 
-func (c *counter) Write(p []byte) (int, error) {
+func (c *byteCounter) Write(p []byte) (int, error) {
 	c.bytes += len(p)
 	c.lines += bytes.Count(p, []byte("\n"))
 	return len(p), nil
 }
 
-// listed is what one command took.
-type listed struct {
-	counter
-	wall gauge.Samples
-	cpu  gauge.Samples // the command's own
-	peak int64         // bytes, of its memory
+// qstatRun is what one command took.
+type qstatRun struct {
+	byteCounter
+	wall gauge.DurationSamples
+	cpu  gauge.DurationSamples // the command's own
+	peak int64                 // bytes, of its memory
 }
 
-// list runs a command several times.
-func (b *bencher) list(runs int, args ...string) (l listed, err error) {
+// timeCommand runs a command several times.
+func (b *poolBencher) timeCommand(runs int, args ...string) (l qstatRun, err error) {
 	for range runs {
 		cmd := b.command(args...)
-		l.counter = counter{}
+		l.byteCounter = byteCounter{}
 		var errs bytes.Buffer
-		cmd.Stdout, cmd.Stderr = io.Writer(&l.counter), &errs
+		cmd.Stdout, cmd.Stderr = io.Writer(&l.byteCounter), &errs
 		began := time.Now()
 		if err := cmd.Run(); err != nil {
 			return l, fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, errs.String())
@@ -129,81 +129,81 @@ func (b *bencher) list(runs int, args ...string) (l listed, err error) {
 	return l, nil
 }
 
-// qstat measures the lists of 10,000 and of 100,000 jobs.
-func (b *bencher) qstat() error {
+// measureQstat measures the lists of 10,000 and of 100,000 jobs.
+func (b *poolBencher) measureQstat() error {
 	var before [2]time.Duration
 	for i, n := range []int{10_000, 100_000} {
 		from := []int{0, 10_000}[i]
-		if err := b.fill(from, n); err != nil {
+		if err := b.fillQueue(from, n); err != nil {
 			return err
 		}
 		if i == 0 && os.Geteuid() == 0 {
-			if err := b.fillAs(nobody, listOwn); err != nil {
+			if err := b.fillQueueAs(nobodyUID, ownJobs); err != nil {
 				return err
 			}
 		}
-		if err := pause(b.ctx, 2000); err != nil {
+		if err := sleepFor(b.ctx, 2000); err != nil {
 			return err
 		}
-		if err := b.lists(n, &before[0], &before[1]); err != nil {
+		if err := b.measureLists(n, &before[0], &before[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// lists measures the commands with so many jobs in the queue, beside what they took before.
-func (b *bencher) lists(n int, table, document *time.Duration) error {
+// measureLists measures the commands with so many jobs in the queue, beside what they took before.
+func (b *poolBencher) measureLists(n int, table, document *time.Duration) error {
 	about := fmt.Sprintf(" of %d jobs", n)
 	if os.Geteuid() == 0 {
-		l, err := b.list(9, "qstat", "-u", "nobody")
+		l, err := b.timeCommand(9, "qstat", "-u", "nobody")
 		if err != nil {
 			return err
 		}
-		b.aimed(fmt.Sprintf("qstat -u, %d jobs%s", listOwn, about), l.wall.At(50) <= listAim, listAim.String(), "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
+		b.addAimedRow(fmt.Sprintf("qstat -u, %d jobs%s", ownJobs, about), l.wall.Percentile(50) <= listTarget, listTarget.String(), "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100), l.cpu.Percentile(50))
 	} else {
-		b.row("qstat -u"+about, "not measured: only root can submit as somebody else")
+		b.addRow("qstat -u"+about, "not measured: only root can submit as somebody else")
 	}
 	ids := []string{"qstat", "-f", "-F", "json", "-x"}
 	for i := range 100 {
 		ids = append(ids, strconv.Itoa(1+i*(n/100)))
 	}
-	l, err := b.list(9, ids...)
+	l, err := b.timeCommand(9, ids...)
 	if err != nil {
 		return err
 	}
-	b.row("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.At(50), l.wall.At(100), l.cpu.At(50))
+	b.addRow("qstat -f -F json of 100 ids"+about, "p50 %v  max %v, CPU %v", l.wall.Percentile(50), l.wall.Percentile(100), l.cpu.Percentile(50))
 	for _, form := range []struct {
 		args    []string
 		earlier *time.Duration
 	}{{[]string{"qstat"}, table}, {[]string{"qstat", "-f", "-F", "json"}, document}} {
-		grown := b.rss("schedd")
-		spent := b.cpu()
-		if l, err = b.list(3, form.args...); err != nil {
+		grown := b.daemonsRSS("schedd")
+		spent := b.poolCPUTime()
+		if l, err = b.timeCommand(3, form.args...); err != nil {
 			return err
 		}
 		ratio := ""
 		if *form.earlier > 0 {
-			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.At(50))/float64(*form.earlier))
+			ratio = fmt.Sprintf(", %.1f times as long as a tenth", float64(l.wall.Percentile(50))/float64(*form.earlier))
 		}
-		*form.earlier = l.wall.At(50)
-		b.row(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.At(50), ratio,
-			float64(l.bytes)/1e6, l.cpu.At(50), (b.cpu()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.rss("schedd")-grown)/(1<<20))
+		*form.earlier = l.wall.Percentile(50)
+		b.addRow(strings.Join(form.args, " ")+about, "p50 %v%s, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB, schedd grew %.0f MiB", l.wall.Percentile(50), ratio,
+			float64(l.bytes)/1e6, l.cpu.Percentile(50), (b.poolCPUTime()["schedd"]-spent["schedd"])/3, float64(l.peak)/(1<<20), float64(b.daemonsRSS("schedd")-grown)/(1<<20))
 	}
 	return nil
 }
 
-// qsub measures the command in a loop of a shell, as scripts have it.
-func (b *bencher) qsub() error {
+// measureQsub measures the command in a loop of a shell, as scripts have it.
+func (b *poolBencher) measureQsub() error {
 	file := filepath.Join(b.dir, "job.sh")
-	if err := os.WriteFile(file, []byte(waits), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(queueWaits), 0o600); err != nil {
 		return err
 	}
 	link := filepath.Join(b.dir, "qsub")
 	if err := os.Symlink(b.roost, link); err != nil {
 		return err
 	}
-	var rates gauge.Figures
+	var rates gauge.FigureSamples
 	for range 3 {
 		cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s -h %s || exit 1; i=$((i+1)); done", qsubRuns, link, file))
 		cmd.Env, cmd.Dir = append(os.Environ(), "ROOST_DIR="+b.pool.Dir), b.dir
@@ -213,46 +213,46 @@ func (b *bencher) qsub() error {
 		}
 		rates = append(rates, qsubRuns/time.Since(began).Seconds())
 	}
-	b.row("qsub, one after the other in a shell", "%.0f/s", rates.Median())
+	b.addRow("qsub, one after the other in a shell", "%.0f/s", rates.Median())
 	return nil
 }
 
-// array measures an array of a million: submitted, listed by the task, and deleted.
-func (b *bencher) array() error {
+// measureArray measures an array of a million: submitted, listed by the task, and deleted.
+func (b *poolBencher) measureArray() error {
 	const tasks = 1_000_000
 	file := filepath.Join(b.dir, "array.sh")
-	if err := os.WriteFile(file, []byte(waits), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(queueWaits), 0o600); err != nil {
 		return err
 	}
-	before := b.rss("schedd")
-	submit, err := b.list(1, "qsub", "-h", "-J", fmt.Sprintf("0-%d", tasks-1), file)
+	before := b.daemonsRSS("schedd")
+	submit, err := b.timeCommand(1, "qsub", "-h", "-J", fmt.Sprintf("0-%d", tasks-1), file)
 	if err != nil {
 		return err
 	}
-	b.row("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.At(50), float64(b.rss("schedd")-before)/(1<<20))
-	whole, err := b.list(5, "qstat", "-f", "1[]")
+	b.addRow("qsub -J of 1,000,000 subjobs", "%v, schedd grew %.0f MiB", submit.wall.Percentile(50), float64(b.daemonsRSS("schedd")-before)/(1<<20))
+	whole, err := b.timeCommand(5, "qstat", "-f", "1[]")
 	if err != nil {
 		return err
 	}
-	b.row("qstat -f of the array", "p50 %v", whole.wall.At(50))
-	one, err := b.list(5, "qstat", "1[777777]")
+	b.addRow("qstat -f of the array", "p50 %v", whole.wall.Percentile(50))
+	one, err := b.timeCommand(5, "qstat", "1[777777]")
 	if err != nil {
 		return err
 	}
-	b.row("qstat of one subjob", "p50 %v", one.wall.At(50))
-	spent := b.cpu()
-	all, err := b.list(1, "qstat", "-t", "1[]")
+	b.addRow("qstat of one subjob", "p50 %v", one.wall.Percentile(50))
+	spent := b.poolCPUTime()
+	all, err := b.timeCommand(1, "qstat", "-t", "1[]")
 	if err != nil {
 		return err
 	}
 	if all.lines != tasks+3 {
 		return fmt.Errorf("qstat -t: %d lines of %d subjobs", all.lines, tasks)
 	}
-	b.row("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.At(50), float64(all.bytes)/1e6, all.cpu.At(50), b.cpu()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
-	gone, err := b.list(1, "qdel", "1[]")
+	b.addRow("qstat -t of all subjobs", "%v, %.1f MB, CPU %v and schedd %.2f s, peak memory %.0f MiB", all.wall.Percentile(50), float64(all.bytes)/1e6, all.cpu.Percentile(50), b.poolCPUTime()["schedd"]-spent["schedd"], float64(all.peak)/(1<<20))
+	gone, err := b.timeCommand(1, "qdel", "1[]")
 	if err != nil {
 		return err
 	}
-	b.row("qdel of the array", "%v", gone.wall.At(50))
+	b.addRow("qdel of the array", "%v", gone.wall.Percentile(50))
 	return nil
 }

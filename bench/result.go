@@ -11,23 +11,23 @@ import (
 	"time"
 )
 
-// result is one line of the bench.
-type result struct {
+// resultLine is one line of the bench.
+type resultLine struct {
 	Measurement string    `json:"measurement"`
-	What        string    `json:"what"`
+	Quantity    string    `json:"what"`
 	Text        string    `json:"text"`
 	Values      []float64 `json:"values,omitempty"` // the numbers in the text, in their order; times are in seconds
 	Aim         string    `json:"aim,omitempty"`
 	Met         *bool     `json:"met,omitempty"`
 }
 
-// results are all lines, which are printed as they come.
-type results struct {
+// resultList are all lines, which are printed as they come.
+type resultList struct {
 	out  io.Writer
-	list []result
+	list []resultLine
 }
 
-func (r *results) add(one result) {
+func (r *resultList) addResult(one resultLine) {
 	r.list = append(r.list, one)
 	text := one.Text
 	if one.Met != nil {
@@ -37,21 +37,21 @@ func (r *results) add(one result) {
 		}
 		text += fmt.Sprintf("  (aim: at most %s, %s)", one.Aim, verdict)
 	}
-	fmt.Fprintf(r.out, "%-52s %s\n", one.What, text)
+	fmt.Fprintf(r.out, "%-52s %s\n", one.Quantity, text)
 }
 
-// row notes and prints what was measured.
-func (b *bencher) row(what, format string, args ...any) {
-	b.results.add(result{Measurement: b.name, What: what, Text: fmt.Sprintf(format, args...), Values: numbers(args)})
+// addRow notes and prints what was measured.
+func (b *poolBencher) addRow(what, format string, args ...any) {
+	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...), Values: printedNumbers(args)})
 }
 
-// aimed notes and prints a value beside what it should be at most.
-func (b *bencher) aimed(what string, met bool, aim, format string, args ...any) {
-	b.results.add(result{Measurement: b.name, What: what, Text: fmt.Sprintf(format, args...), Values: numbers(args), Aim: aim, Met: &met})
+// addAimedRow notes and prints a value beside what it should be at most.
+func (b *poolBencher) addAimedRow(what string, met bool, aim, format string, args ...any) {
+	b.results.addResult(resultLine{Measurement: b.name, Quantity: what, Text: fmt.Sprintf(format, args...), Values: printedNumbers(args), Aim: aim, Met: &met})
 }
 
-// numbers are those among values that are printed.
-func numbers(args []any) (list []float64) {
+// printedNumbers are those among values that are printed.
+func printedNumbers(args []any) (list []float64) {
 	for _, a := range args {
 		switch v := a.(type) {
 		case time.Duration:
@@ -67,11 +67,11 @@ func numbers(args []any) (list []float64) {
 	return list
 }
 
-// write puts the results where the flags say: into a file as a table, and on the standard output as JSON.
-func (r *results) write(file string, asJSON bool) error {
+// writeResults puts the results where the flags say: into a file as a table, and on the standard output as JSON.
+func (r *resultList) writeResults(file string, asJSON bool) error {
 	if file != "" {
 		var text strings.Builder
-		if err := r.table(&text); err != nil {
+		if err := r.writeTable(&text); err != nil {
 			return err
 		}
 		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
@@ -86,8 +86,8 @@ func (r *results) write(file string, asJSON bool) error {
 	return out.Encode(map[string]any{"results": r.list})
 }
 
-// table writes a line a result: of its values the first two have columns of their own, which most measurements' median and worst are.
-func (r *results) table(w io.Writer) error {
+// writeTable writes a line a result: of its values the first two have columns of their own, which most measurements' median and worst are.
+func (r *resultList) writeTable(w io.Writer) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{"measurement", "what", "value", "second_value", "text", "aim", "met"}); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *results) table(w io.Writer) error {
 		if one.Met != nil {
 			met = strconv.FormatBool(*one.Met)
 		}
-		if err := out.Write([]string{one.Measurement, one.What, value[0], value[1], one.Text, one.Aim, met}); err != nil {
+		if err := out.Write([]string{one.Measurement, one.Quantity, value[0], value[1], one.Text, one.Aim, met}); err != nil {
 			return err
 		}
 	}

@@ -9,15 +9,15 @@ import (
 // TestResults holds what is printed, and what stands in the table.
 func TestResults(t *testing.T) {
 	var printed, table strings.Builder
-	b := &bencher{name: "freeze", results: &results{out: &printed}}
-	b.row("freezing", "p50 %v  p99 %v, %s", 3*time.Millisecond, 20*time.Millisecond, "busy")
-	b.aimed("memory, of each", false, "4 MiB", "median %.1f MiB of %d", 5.5, 7)
+	b := &poolBencher{name: "freeze", results: &resultList{out: &printed}}
+	b.addRow("freezing", "p50 %v  p99 %v, %s", 3*time.Millisecond, 20*time.Millisecond, "busy")
+	b.addAimedRow("memory, of each", false, "4 MiB", "median %.1f MiB of %d", 5.5, 7)
 	want := "freezing                                             p50 3ms  p99 20ms, busy\n" +
 		"memory, of each                                      median 5.5 MiB of 7  (aim: at most 4 MiB, MISSED)\n"
 	if printed.String() != want {
 		t.Errorf("it printed\n%s", printed.String())
 	}
-	if err := b.results.table(&table); err != nil {
+	if err := b.results.writeTable(&table); err != nil {
 		t.Fatal(err)
 	}
 	want = "measurement,what,value,second_value,text,aim,met\n" +

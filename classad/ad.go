@@ -5,20 +5,20 @@ import "iter"
 // Ad is an ordered set of attributes. Names are compared without regard to case; the first spelling of a name is kept. The zero Ad is
 // empty and ready. An Ad that others read must not be changed; [Ad.Copy] is cheap, because expressions are shared.
 type Ad struct {
-	labels []label  // of the attributes, in order
-	exprs  []Expr   // of the same
-	table  []uint32 // open-addressed hash table of indexes into labels, plus one; nil while there are few
-	lent   bool     // others have the labels and the table too: see [Pool]
-	hides  bool     // an attribute may have a name that the language gives a meaning, such as TARGET
+	labels           []attrLabel // of the attributes, in order
+	exprs            []Expr      // of the same
+	hashTable        []uint32    // open-addressed hash table of indexes into labels, plus one; nil while there are few
+	shared           bool        // others have the labels and the table too: see [InternPool]
+	hasReservedNames bool        // an attribute may have a name that the language gives a meaning, such as TARGET
 }
 
-type label struct {
+type attrLabel struct {
 	hash uint32
 	name string
 }
 
-// few is how many attributes are searched one after another before a hash table pays.
-const few = 8
+// maxUnhashed is how many attributes are searched one after another before a hash table pays.
+const maxUnhashed = 8
 
 // New is an empty ad.
 func New() *Ad { return &Ad{} }
@@ -48,7 +48,7 @@ func (a *Ad) All() iter.Seq2[string, Expr] {
 
 // Lookup is the expression of an attribute, not evaluated.
 func (a *Ad) Lookup(name string) (Expr, bool) {
-	if i := a.index(hashName(name), name); i >= 0 {
+	if i := a.labelIndex(hashName(name), name); i >= 0 {
 		return a.exprs[i], true
 	}
 	return Expr{}, false
@@ -57,30 +57,30 @@ func (a *Ad) Lookup(name string) (Expr, bool) {
 // Insert sets an attribute. A new one goes to the end, one that exists keeps its place and spelling.
 func (a *Ad) Insert(name string, e Expr) {
 	h := hashName(name)
-	if i := a.index(h, name); i >= 0 {
+	if i := a.labelIndex(h, name); i >= 0 {
 		a.exprs[i] = e
 		return
 	}
-	a.own()
+	a.unshareLabels()
 	if a.labels == nil { // to begin with one, and go on to two, four and eight, costs more than the little that it saves
-		a.labels, a.exprs = make([]label, 0, few), make([]Expr, 0, few)
+		a.labels, a.exprs = make([]attrLabel, 0, maxUnhashed), make([]Expr, 0, maxUnhashed)
 	}
-	a.labels, a.exprs = append(a.labels, label{h, name}), append(a.exprs, e)
-	a.hides = a.hides || scopeOf(name) != scopeNone
-	if len(a.labels) > few {
-		a.enter(len(a.labels) - 1)
+	a.labels, a.exprs = append(a.labels, attrLabel{h, name}), append(a.exprs, e)
+	a.hasReservedNames = a.hasReservedNames || scopeOf(name) != scopeNone
+	if len(a.labels) > maxUnhashed {
+		a.addToHash(len(a.labels) - 1)
 	}
 }
 
 // Delete removes an attribute, and says whether it was there.
 func (a *Ad) Delete(name string) bool {
-	i := a.index(hashName(name), name)
+	i := a.labelIndex(hashName(name), name)
 	if i < 0 {
 		return false
 	}
 	a.labels, a.exprs = append(a.labels[:i:i], a.labels[i+1:]...), append(a.exprs[:i:i], a.exprs[i+1:]...)
-	a.table, a.lent = nil, false
-	if len(a.labels) > few {
+	a.hashTable, a.shared = nil, false
+	if len(a.labels) > maxUnhashed {
 		a.rehash()
 	}
 	return true
@@ -88,23 +88,23 @@ func (a *Ad) Delete(name string) bool {
 
 // Copy is an ad with the same attributes, which can be changed without changing a.
 func (a *Ad) Copy() *Ad {
-	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), table: a.table, lent: a.lent, hides: a.hides}
+	c := &Ad{labels: a.labels, exprs: make([]Expr, len(a.exprs), len(a.exprs)+4), hashTable: a.hashTable, shared: a.shared, hasReservedNames: a.hasReservedNames}
 	copy(c.exprs, a.exprs)
-	if !a.lent {
-		c.lent = true
-		c.own()
+	if !a.shared {
+		c.shared = true
+		c.unshareLabels()
 	}
 	return c
 }
 
-// own makes the labels and the table the ad's own, that it can change them.
-func (a *Ad) own() {
-	if a.lent {
-		a.labels = append(make([]label, 0, len(a.labels)+4), a.labels...)
-		if a.table != nil {
-			a.table = append([]uint32(nil), a.table...)
+// unshareLabels makes the labels and the table the ad's own, that it can change them.
+func (a *Ad) unshareLabels() {
+	if a.shared {
+		a.labels = append(make([]attrLabel, 0, len(a.labels)+4), a.labels...)
+		if a.hashTable != nil {
+			a.hashTable = append([]uint32(nil), a.hashTable...)
 		}
-		a.lent = false
+		a.shared = false
 	}
 }
 
@@ -115,9 +115,9 @@ func (a *Ad) Update(other *Ad) {
 	}
 }
 
-// index is the place of a name in labels, or -1.
-func (a *Ad) index(hash uint32, name string) int {
-	if a.table == nil {
+// labelIndex is the place of a name in labels, or -1.
+func (a *Ad) labelIndex(hash uint32, name string) int {
+	if a.hashTable == nil {
 		for i := range a.labels {
 			if at := &a.labels[i]; at.hash == hash && foldEqual(at.name, name) {
 				return i
@@ -125,9 +125,9 @@ func (a *Ad) index(hash uint32, name string) int {
 		}
 		return -1
 	}
-	mask := uint32(len(a.table) - 1)
-	for p := hash & mask; a.table[p] != 0; p = (p + 1) & mask {
-		i := int(a.table[p] - 1)
+	mask := uint32(len(a.hashTable) - 1)
+	for p := hash & mask; a.hashTable[p] != 0; p = (p + 1) & mask {
+		i := int(a.hashTable[p] - 1)
 		if at := &a.labels[i]; at.hash == hash && foldEqual(at.name, name) {
 			return i
 		}
@@ -135,18 +135,18 @@ func (a *Ad) index(hash uint32, name string) int {
 	return -1
 }
 
-// enter puts attribute i into the hash table, which is at most half full.
-func (a *Ad) enter(i int) {
-	if a.table == nil || 2*len(a.labels) > len(a.table) {
+// addToHash puts attribute i into the hash table, which is at most half full.
+func (a *Ad) addToHash(i int) {
+	if a.hashTable == nil || 2*len(a.labels) > len(a.hashTable) {
 		a.rehash()
 		return
 	}
-	mask := uint32(len(a.table) - 1)
+	mask := uint32(len(a.hashTable) - 1)
 	p := a.labels[i].hash & mask
-	for a.table[p] != 0 {
+	for a.hashTable[p] != 0 {
 		p = (p + 1) & mask
 	}
-	a.table[p] = uint32(i + 1)
+	a.hashTable[p] = uint32(i + 1)
 }
 
 func (a *Ad) rehash() {
@@ -154,14 +154,14 @@ func (a *Ad) rehash() {
 	for size < 4*len(a.labels) {
 		size *= 2
 	}
-	a.table = make([]uint32, size)
+	a.hashTable = make([]uint32, size)
 	for i := range a.labels {
 		mask := uint32(size - 1)
 		p := a.labels[i].hash & mask
-		for a.table[p] != 0 {
+		for a.hashTable[p] != 0 {
 			p = (p + 1) & mask
 		}
-		a.table[p] = uint32(i + 1)
+		a.hashTable[p] = uint32(i + 1)
 	}
 }
 

@@ -46,7 +46,7 @@ func TestAdAgainstOracle(t *testing.T) {
 					oracle = append(oracle, pair{name, value})
 				}
 			}
-			check(t, ad)
+			checkAd(t, ad)
 		}
 		var names []string
 		for _, p := range oracle {
@@ -61,18 +61,18 @@ func TestAdAgainstOracle(t *testing.T) {
 	}
 }
 
-// check holds the invariants of an ad: every attribute is found at its own place.
-func check(t *testing.T, ad *Ad) {
+// checkAd holds the invariants of an ad: every attribute is found at its own place.
+func checkAd(t *testing.T, ad *Ad) {
 	t.Helper()
 	for i := range ad.labels {
-		if got := ad.index(hashName(ad.labels[i].name), ad.labels[i].name); got != i {
+		if got := ad.labelIndex(hashName(ad.labels[i].name), ad.labels[i].name); got != i {
 			t.Fatalf("%s is found at %d, and stands at %d", ad.labels[i].name, got, i)
 		}
 	}
 }
 
 func TestCopyIsApart(t *testing.T) {
-	a := mustParse(t, `[ a = 1; b = 2 ]`)
+	a := parseOrFail(t, `[ a = 1; b = 2 ]`)
 	b := a.Copy()
 	b.SetInt("a", 5)
 	b.SetInt("c", 6)
@@ -137,7 +137,7 @@ func TestIdentity(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	ad := mustParse(t, `[ i = 1; r = 2.0; big = 1e300; s = "ü\n"; odd = "/Expr(x)/"; t = true; u = undefined; e = error; l = { 1, x + 1 }; `+
+	ad := parseOrFail(t, `[ i = 1; r = 2.0; big = 1e300; s = "ü\n"; odd = "/Expr(x)/"; t = true; u = undefined; e = error; l = { 1, x + 1 }; `+
 		`sub = [ a = "b" ]; q = MY.x && y =?= 2; nan = real("NaN"); 'a b' = 1 ]`)
 	text, err := json.Marshal(ad)
 	if err != nil {
@@ -182,13 +182,13 @@ func TestConjunctsAndReferences(t *testing.T) {
 func TestPrintBuilt(t *testing.T) {
 	a, b := &attrRef{name: "a"}, &attrRef{name: "b"}
 	for _, test := range []struct {
-		n    node
+		n    exprNode
 		want string
 	}{
-		{&binary{opMultiply, &binary{opAdd, a, b}, &binary{opMultiply, a, b}}, `(a + b) * (a * b)`},
-		{&unary{opNot, &binary{opAnd, a, b}}, ` !(a && b)`},
-		{&selection{x: &ternary{a, a, b}, name: "c"}, `(a ? a : b).c`},
-		{&ternary{&ternary{a, a, b}, a, b}, `(a ? a : b) ? a : b`},
+		{&binaryNode{opMultiply, &binaryNode{opAdd, a, b}, &binaryNode{opMultiply, a, b}}, `(a + b) * (a * b)`},
+		{&unaryNode{opNot, &binaryNode{opAnd, a, b}}, ` !(a && b)`},
+		{&selectionNode{x: &ternaryNode{a, a, b}, name: "c"}, `(a ? a : b).c`},
+		{&ternaryNode{&ternaryNode{a, a, b}, a, b}, `(a ? a : b) ? a : b`},
 	} {
 		if got := (Expr{test.n}).String(); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)

@@ -32,7 +32,7 @@ func runTable(t *testing.T, name string) {
 		rows++
 		got := evalRow(ctx, src)
 		if !sameValue(got, want) {
-			if bad++; bad <= badShown {
+			if bad++; bad <= maxShownErrors {
 				t.Errorf("%s\t%s\n got %s\nwant %s", ctx, src, got, want)
 			}
 		}
@@ -43,7 +43,7 @@ func runTable(t *testing.T, name string) {
 	}
 }
 
-const badShown = 40
+const maxShownErrors = 40
 
 // documentedDifference says whether a row shows one of upstream's bugs that the package's comment names.
 func documentedDifference(src string) bool {
@@ -131,17 +131,17 @@ func sameValue(got, want string) bool {
 	// Upstream's tests write a value in several ways: 0.0, -(0.0), real("-0.0").
 	x, ok1 := Eval(g, nil, nil, nil).Real()
 	y, ok2 := Eval(w, nil, nil, nil).Real()
-	return ok1 && ok2 && x == y || canonical(g) == canonical(w)
+	return ok1 && ok2 && x == y || canonicalText(g) == canonicalText(w)
 }
 
-func canonical(e Expr) string {
-	n, ok := bare(e.n).(*adNode)
+func canonicalText(e Expr) string {
+	n, ok := withoutParens(e.n).(*adNode)
 	if !ok {
 		return e.String()
 	}
 	var parts []string
 	for name, e := range n.ad.All() {
-		parts = append(parts, strings.ToLower(name)+" = "+canonical(e))
+		parts = append(parts, strings.ToLower(name)+" = "+canonicalText(e))
 	}
 	slices.Sort(parts)
 	return "[ " + strings.Join(parts, "; ") + " ]"

@@ -35,5 +35,5 @@
 //   - regular expressions are RE2's (package regexp): linear time, without back-references and look-around, which give ERROR.
 //
 // The package is pure: no I/O, no clock, no goroutines, no global state. The time and the randomness that expressions ask for come in
-// with an [Env]. Every evaluation is bounded in depth and steps, and every parse in size and depth, so that no input hangs or crashes.
+// with an [EvalEnv]. Every evaluation is bounded in depth and steps, and every parse in size and depth, so that no input hangs or crashes.
 package classad

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func mustParse(t testing.TB, src string) *Ad {
+func parseOrFail(t testing.TB, src string) *Ad {
 	t.Helper()
 	ad, err := Parse(src)
 	if err != nil {
@@ -16,7 +16,7 @@ func mustParse(t testing.TB, src string) *Ad {
 	return ad
 }
 
-func evalText(t testing.TB, src string, my, target *Ad, env *Env) string {
+func evalText(t testing.TB, src string, my, target *Ad, env *EvalEnv) string {
 	t.Helper()
 	e, err := ParseExpr(src)
 	if err != nil {
@@ -26,9 +26,9 @@ func evalText(t testing.TB, src string, my, target *Ad, env *Env) string {
 }
 
 func TestScope(t *testing.T) {
-	my := mustParse(t, `[ a = 1; b = TARGET.c; c = 7; sub = [ a = 2; up = parent.a; me = MY.a; out = c; top = .a; far = x;
+	my := parseOrFail(t, `[ a = 1; b = TARGET.c; c = 7; sub = [ a = 2; up = parent.a; me = MY.a; out = c; top = .a; far = x;
 		inner = [ r = root.a; c2 = c ] ]; list = { [ v = 1 ], [ v = a ], 3 }; Name = "left" ]`)
-	target := mustParse(t, `[ a = 10; c = MY.a + TARGET.a; x = 5; y = c; Name = "right" ]`)
+	target := parseOrFail(t, `[ a = 10; c = MY.a + TARGET.a; x = 5; y = c; Name = "right" ]`)
 	for _, test := range []struct{ src, want string }{
 		{`a`, `1`}, {`MY.a`, `1`}, {`TARGET.a`, `10`}, {`other.a`, `10`}, {`self.a`, `1`},
 		{`x`, `5`}, {`MY.x`, `undefined`}, {`TARGET.nosuch`, `undefined`},
@@ -44,14 +44,14 @@ func TestScope(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
 		}
 	}
-	hiding := mustParse(t, `[ target = [ a = 3 ]; my = 4; x = TARGET.a + MY ]`)
+	hiding := parseOrFail(t, `[ target = [ a = 3 ]; my = 4; x = TARGET.a + MY ]`)
 	if got := hiding.Eval("x", nil).String(); got != "7" {
 		t.Errorf("attributes that hide scopes: got %s, want 7", got)
 	}
 }
 
 func TestCycles(t *testing.T) {
-	ad := mustParse(t, `[ a = b; b = a; c = c + 1; d = [ e = d.e ]; f = { f }; g = f.x; h = ifThenElse(true, 1, h) ]`)
+	ad := parseOrFail(t, `[ a = b; b = a; c = c + 1; d = [ e = d.e ]; f = { f }; g = f.x; h = ifThenElse(true, 1, h) ]`)
 	for _, test := range []struct{ name, want string }{
 		{"a", "undefined"}, {"c", "undefined"}, {"g", "error"}, {"h", "1"}, {"f", "{ f }"},
 	} {
@@ -112,13 +112,13 @@ func TestEvalBounds(t *testing.T) {
 	if got := evalText(t, chain, nil, nil, nil); got != "4001" {
 		t.Errorf("a long sum: got %s", got)
 	}
-	if got := evalText(t, chain, nil, nil, &Env{Steps: 100}); got != "error" {
+	if got := evalText(t, chain, nil, nil, &EvalEnv{Steps: 100}); got != "error" {
 		t.Errorf("a long sum within 100 steps: got %s, want error", got)
 	}
 }
 
 func TestEnv(t *testing.T) {
-	env := &Env{Now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Random: func() float64 { return 0.75 }}
+	env := &EvalEnv{Now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.FixedZone("", 3600)), Random: func() float64 { return 0.75 }}
 	for _, test := range []struct{ src, want string }{
 		{`time()`, `1772597167`}, {`CurrentTime`, `1772597167`}, {`timeZoneOffset()`, `relTime("01:00:00")`},
 		{`dayTime()`, `relTime("05:06:07")`}, {`absTime()`, `absTime("2026-03-04T05:06:07+01:00")`},
@@ -172,8 +172,8 @@ func TestFunctions(t *testing.T) {
 
 // What functions of expressions see: names in nested ads, in lists, and in the ad of the other side.
 func TestContexts(t *testing.T) {
-	my := mustParse(t, `[ Require = Capability >= MinCapability; MinCapability = 5; a = 1; l = { a, b }; c = x + TARGET.y + a; d = l.z + x ]`)
-	target := mustParse(t, `[ Gpus = { Gpu1, [ Capability = 6.5; a = 4 ] }; Gpu1 = [ Capability = 4; a = 3 ]; b = 2; l = { a }; a = 10; s = [ v = a; w = b ];
+	my := parseOrFail(t, `[ Require = Capability >= MinCapability; MinCapability = 5; a = 1; l = { a, b }; c = x + TARGET.y + a; d = l.z + x ]`)
+	target := parseOrFail(t, `[ Gpus = { Gpu1, [ Capability = 6.5; a = 4 ] }; Gpu1 = [ Capability = 4; a = 3 ]; b = 2; l = { a }; a = 10; s = [ v = a; w = b ];
 		text = "x" ]`)
 	for _, test := range []struct{ src, want string }{
 		{`countMatches(MY.Require, TARGET.Gpus)`, `1`}, {`countMatches(Require, Gpus)`, `1`}, {`countMatches(Capability > 1 && a > 3, Gpus)`, `1`},
@@ -187,7 +187,7 @@ func TestContexts(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", test.src, got, test.want)
 		}
 	}
-	alone := mustParse(t, `[ a = TARGET.x.y && MY.b && c; d = d + e; s = [ p = 1; q = { [ r = 2 ] } ] ]`)
+	alone := parseOrFail(t, `[ a = TARGET.x.y && MY.b && c; d = d + e; s = [ p = 1; q = { [ r = 2 ] } ] ]`)
 	for _, test := range []struct{ src, want string }{
 		{`unresolved(a)`, `"b,c,x.y"`}, {`unresolved(d)`, `""`},
 		{`unparse(s)`, `"\n    [\n        p = 1; \n        q = \n           {\n              \n                  [\n                      r = 2\n                  ]\n           }\n    ]"`},
@@ -199,7 +199,7 @@ func TestContexts(t *testing.T) {
 }
 
 func TestMatch(t *testing.T) {
-	machine := mustParse(t, `[ Memory = 64; Start = true; Requirements = Start && TARGET.RequestMemory <= Memory; Rank = TARGET.Prio ]`)
+	machine := parseOrFail(t, `[ Memory = 64; Start = true; Requirements = Start && TARGET.RequestMemory <= Memory; Rank = TARGET.Prio ]`)
 	for _, test := range []struct {
 		job         string
 		matched     bool
@@ -213,7 +213,7 @@ func TestMatch(t *testing.T) {
 		{`[ RequestMemory = 32; Requirements = 7 ]`, true, "7", "true", 0},
 		{`[ ]`, false, "undefined", "undefined", 0},
 	} {
-		r := Match(mustParse(t, test.job), machine, nil)
+		r := Match(parseOrFail(t, test.job), machine, nil)
 		if r.Matched != test.matched || r.Left.String() != test.left || r.Right.String() != test.right || r.LeftRank != test.rank {
 			t.Errorf("%s: got %+v (%s, %s)", test.job, r, r.Left, r.Right)
 		}

@@ -37,7 +37,7 @@ func ExampleEval() {
 	}
 	my := classad.New()
 	my.SetInt("Memory", 64)
-	env := &classad.Env{Now: time.Unix(1000003600, 0)}
+	env := &classad.EvalEnv{Now: time.Unix(1000003600, 0)}
 	elems, _ := classad.Eval(e, my, nil, env).Elements(env)
 	fmt.Println(elems)
 	// Output: [32 undefined "1:00:00"]

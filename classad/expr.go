@@ -1,16 +1,16 @@
 package classad
 
 // Expr is an expression, immutable and safe for concurrent use. The zero Expr is UNDEFINED.
-type Expr struct{ n node }
+type Expr struct{ n exprNode }
 
-// node is one node of an expression's tree. Evaluation goes through evaluator.eval, which keeps the bounds.
-type node interface {
-	eval(ev *evaluator, f *frame) Value
+// exprNode is one node of an expression's tree. Evaluation goes through evaluator.eval, which keeps the bounds.
+type exprNode interface {
+	eval(ev *evaluator, f *nameScope) Value
 }
 
 // The kinds of nodes.
 type (
-	literal struct{ v Value }
+	literalNode struct{ v Value }
 
 	// attrRef is a name without a scope; rootRef one behind a leading dot.
 	attrRef struct {
@@ -23,51 +23,51 @@ type (
 		hash uint32
 	}
 
-	// selection is x.name; the scope is that of x where x is a plain MY, TARGET and so on.
-	selection struct {
-		x     node
+	// selectionNode is x.name; the scope is that of x where x is a plain MY, TARGET and so on.
+	selectionNode struct {
+		x     exprNode
 		name  string
 		hash  uint32
 		scope scopeName
 	}
 
-	index struct{ x, i node } // x[i]
-	unary struct {
-		op operator
-		x  node
+	subscriptNode struct{ x, i exprNode } // x[i]
+	unaryNode     struct {
+		op exprOperator
+		x  exprNode
 	} // -x, +x, !x, ~x
-	binary struct {
-		op   operator
-		x, y node
+	binaryNode struct {
+		op   exprOperator
+		x, y exprNode
 	}
-	elvis   struct{ x, y node }       // x ?: y
-	ternary struct{ cond, x, y node } // cond ? x : y
-	paren   struct{ x node }          // (x), kept so that printing gives what was written
+	elvisNode   struct{ x, y exprNode }       // x ?: y
+	ternaryNode struct{ cond, x, y exprNode } // cond ? x : y
+	parenNode   struct{ x exprNode }          // (x), kept so that printing gives what was written
 
 	callNode struct {
 		name string
-		fn   builtin // its fn is nil for a function that does not exist
+		fn   builtinFunc // its fn is nil for a function that does not exist
 		args []Expr
-		re   *pattern // of a literal pattern, compiled once; nil where that is not so
+		re   *regexPattern // of a literal pattern, compiled once; nil where that is not so
 	}
 	listNode struct{ elems []Expr }
 	adNode   struct{ ad *Ad }
 
-	// fixed is a list or an ad that keeps the scope where it was evaluated. It is made by evaluation only.
-	fixed struct{ v Value }
+	// boundValue is a list or an ad that keeps the scope where it was evaluated. It is made by evaluation only.
+	boundValue struct{ v Value }
 )
 
 // String is the expression in ClassAd syntax, on one line. Parsing it gives the same expression.
-func (e Expr) String() string { return string(style{exact: true}.expr(nil, e.n)) }
+func (e Expr) String() string { return string(printStyle{exact: true}.expr(nil, e.n)) }
 
 // Literal is the value of an expression that is a plain literal: a string, a number, true, false, undefined or error.
 func (e Expr) Literal() (Value, bool) {
 	switch n := e.n.(type) {
 	case nil:
 		return Value{}, true
-	case *literal:
+	case *literalNode:
 		return n.v, true
-	case *paren:
+	case *parenNode:
 		return Expr{n.x}.Literal()
 	}
 	return Value{}, false

@@ -6,48 +6,48 @@ import (
 )
 
 // contextBuiltin are the functions that work on expressions rather than on their values.
-func contextBuiltin(name string) builtin {
+func contextBuiltin(name string) builtinFunc {
 	switch name {
 	case "eval":
-		return builtin{1, 1, fnEval}
+		return builtinFunc{1, 1, fnEval}
 	case "debug":
-		return builtin{1, 1, func(c call) Value { return c.arg(0) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.arg(0) }}
 	case "unparse":
-		return builtin{1, 1, fnUnparse}
+		return builtinFunc{1, 1, fnUnparse}
 	case "unresolved":
-		return builtin{1, 2, fnUnresolved}
+		return builtinFunc{1, 2, fnUnresolved}
 	case "evalineachcontext":
-		return builtin{2, 2, fnEvalInEachContext}
+		return builtinFunc{2, 2, fnEvalInEachContext}
 	case "countmatches":
-		return builtin{2, 2, fnCountMatches}
+		return builtinFunc{2, 2, fnCountMatches}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
 // fnEval evaluates a string as an expression, here. Of another value it evaluates the text, which mostly gives the value.
-func fnEval(c call) Value {
+func fnEval(c builtinCall) Value {
 	v := c.arg(0)
 	switch v.kind {
 	case Undefined:
-		return wrong(0, v)
+		return argumentError(0, v)
 	case Error, Boolean, Integer, Real, List, AdValue:
 		return v
 	}
 	s := plainText(v)
-	if !c.ev.spend(16 * len(s)) {
+	if !c.evaluator.takeText(16 * len(s)) {
 		return ErrorValue()
 	}
 	e, err := ParseExpr(s)
 	if err != nil {
 		return Value{kind: Error, off: int32(badExpression), str: err.Error()}
 	}
-	return c.ev.eval(e.n, c.f)
+	return c.evaluator.eval(e.n, c.scope)
 }
 
 // isReference says whether n is a name, or one behind a dot.
-func isReference(n node) bool {
+func isReference(n exprNode) bool {
 	switch n.(type) {
-	case *attrRef, *rootRef, *selection:
+	case *attrRef, *rootRef, *selectionNode:
 		return true
 	}
 	return false
@@ -55,7 +55,7 @@ func isReference(n node) bool {
 
 // resolve finds the attribute that n, a name or one behind a dot, stands for in f: the frame of its ad, and its place there. It finds
 // nothing for the language's own names. With fallback, names are looked up in the other ad of a match as well.
-func (ev *evaluator) resolve(n node, f *frame, fallback bool) (in *frame, i int) {
+func (ev *evaluator) resolve(n exprNode, f *nameScope, fallback bool) (in *nameScope, i int) {
 	var hash uint32
 	var name string
 	from := f
@@ -64,25 +64,25 @@ func (ev *evaluator) resolve(n node, f *frame, fallback bool) (in *frame, i int)
 		hash, name = n.hash, n.name
 	case *rootRef:
 		hash, name, from = n.hash, n.name, f.root()
-	case *selection:
+	case *selectionNode:
 		x := ev.eval(n.x, f)
 		if x.kind != AdValue {
 			return nil, 0
 		}
-		hash, name, from = n.hash, n.name, x.comp.frame(ev)
+		hash, name, from = n.hash, n.name, x.comp.scope(ev)
 	}
 	own := scopeOf(name) != scopeNone
-	for g := from; g != nil; g = g.up {
-		if i := g.ad.index(hash, name); i >= 0 {
+	for g := from; g != nil; g = g.parent {
+		if i := g.ad.labelIndex(hash, name); i >= 0 {
 			return g, i
 		}
 		if own {
 			return nil, 0
 		}
 	}
-	ev.strays = true
-	if _, plain := n.(*attrRef); plain && fallback && f.other != nil && (f.up == nil || f.reaches) {
-		if i := f.other.ad.index(hash, name); i >= 0 {
+	ev.impure = true
+	if _, plain := n.(*attrRef); plain && fallback && f.other != nil && (f.parent == nil || f.reachesOther) {
+		if i := f.other.ad.labelIndex(hash, name); i >= 0 {
 			return f.other, i
 		}
 	}
@@ -90,37 +90,37 @@ func (ev *evaluator) resolve(n node, f *frame, fallback bool) (in *frame, i int)
 }
 
 // fnUnparse is the text of the expression of one of the ad's own attributes, "" if there is no such attribute.
-func fnUnparse(c call) Value {
+func fnUnparse(c builtinCall) Value {
 	n := c.args[0].n
 	if !isReference(n) {
-		return failure(badText, 0)
+		return errorFor(badText, 0)
 	}
 	ref, ok := n.(*attrRef)
 	if !ok {
 		return StringValue("")
 	}
-	i := c.f.ad.index(ref.hash, ref.name)
+	i := c.scope.ad.labelIndex(ref.hash, ref.name)
 	if i < 0 {
 		return StringValue("")
 	}
-	return c.text(string(style{pretty: true}.expr(nil, c.f.ad.exprs[i].n)))
+	return c.text(string(printStyle{pretty: true}.expr(nil, c.scope.ad.exprs[i].n)))
 }
 
 // fnUnresolved lists the names that an attribute needs, directly or through others, and that the ad does not have; with a pattern it
 // says whether one of them matches.
-func fnUnresolved(c call) Value {
+func fnUnresolved(c builtinCall) Value {
 	if !isReference(c.args[0].n) {
-		return failure(badText, 0)
+		return errorFor(badText, 0)
 	}
-	in, i := c.ev.resolve(c.args[0].n, c.f, true)
+	in, i := c.evaluator.resolve(c.args[0].n, c.scope, true)
 	if in == nil {
 		return UndefinedValue()
 	}
-	var re *pattern
+	var re *regexPattern
 	if len(c.args) == 2 {
 		p := c.arg(1)
 		if p.kind != String {
-			return wrong(1, p)
+			return argumentError(1, p)
 		}
 		var bad Value
 		if re, bad = c.compile(p.str, "i"); re == nil {
@@ -128,7 +128,7 @@ func fnUnresolved(c call) Value {
 		}
 	}
 	var missing nameSet
-	if !c.ev.needs(in.ad.exprs[i].n, in, &missing) {
+	if !c.evaluator.collectUnresolved(in.ad.exprs[i].n, in, &missing) {
 		missing = nil
 	}
 	slices.SortStableFunc(missing, foldCompare)
@@ -139,7 +139,7 @@ func fnUnresolved(c call) Value {
 	if re == nil {
 		return c.text(strings.Join(names, ","))
 	}
-	return BoolValue(slices.ContainsFunc(names, func(name string) bool { return c.found(re, name) }))
+	return BoolValue(slices.ContainsFunc(names, func(name string) bool { return c.matchesNonEmpty(re, name) }))
 }
 
 // withoutTarget is a name without TARGET. before it.
@@ -151,19 +151,19 @@ func withoutTarget(name string) string {
 	return name
 }
 
-// needs adds the names that n needs in f and that are not there. It gives up, with false, where a selection is not from an ad and
+// collectUnresolved adds the names that n needs in f and that are not there. It gives up, with false, where a selection is not from an ad and
 // where an attribute needs itself.
-func (ev *evaluator) needs(n node, f *frame, missing *nameSet) bool {
-	if ev.steps--; ev.steps < 0 || ev.nest >= maxNest {
-		ev.steps = -1
+func (ev *evaluator) collectUnresolved(n exprNode, f *nameScope, missing *nameSet) bool {
+	if ev.stepsLeft--; ev.stepsLeft < 0 || ev.depth >= maxNest {
+		ev.stepsLeft = -1
 		return false
 	}
-	ev.nest++
-	defer func() { ev.nest-- }()
+	ev.depth++
+	defer func() { ev.depth-- }()
 	if !isReference(n) {
 		ok := true
 		for child := range children(n) {
-			ok = ok && ev.needs(child, f, missing)
+			ok = ok && ev.collectUnresolved(child, f, missing)
 		}
 		return ok
 	}
@@ -173,12 +173,12 @@ func (ev *evaluator) needs(n node, f *frame, missing *nameSet) bool {
 		name = n.name
 	case *rootRef:
 		name = n.name
-	case *selection:
+	case *selectionNode:
 		name = n.name
 		switch x := ev.eval(n.x, f); x.kind {
 		case AdValue:
 		case Undefined:
-			return missing.add(ev, string(style{}.expr(nil, n)))
+			return missing.add(ev, string(printStyle{}.expr(nil, n)))
 		default:
 			return false
 		}
@@ -190,48 +190,48 @@ func (ev *evaluator) needs(n node, f *frame, missing *nameSet) bool {
 		}
 		return missing.add(ev, name)
 	}
-	for _, a := range ev.active {
+	for _, a := range ev.activeAttrs {
 		if a.i == i && a.ad == in.ad {
 			return false
 		}
 	}
-	ev.active = append(ev.active, active{in.ad, i})
-	ok := ev.needs(in.ad.exprs[i].n, in, missing)
-	ev.active = ev.active[:len(ev.active)-1]
+	ev.activeAttrs = append(ev.activeAttrs, activeAttr{in.ad, i})
+	ok := ev.collectUnresolved(in.ad.exprs[i].n, in, missing)
+	ev.activeAttrs = ev.activeAttrs[:len(ev.activeAttrs)-1]
 	return ok
 }
 
 func (s *nameSet) add(ev *evaluator, name string) bool {
 	*s = append(*s, name)
-	return ev.spend(len(name) + 16)
+	return ev.takeText(len(name) + 16)
 }
 
 // inContext evaluates n inside an ad. In a match, names that neither the ad nor the ad that holds it has are looked up in the other ad.
-func (c call) inContext(ad Value, n node) Value {
-	f := ad.comp.frame(c.ev)
-	if f.up != nil && f.up.up == nil {
-		f = &frame{ad: f.ad, up: f.up, other: f.other, reaches: true}
+func (c builtinCall) inContext(ad Value, n exprNode) Value {
+	f := ad.comp.scope(c.evaluator)
+	if f.parent != nil && f.parent.parent == nil {
+		f = &nameScope{ad: f.ad, parent: f.parent, other: f.other, reachesOther: true}
 	}
-	return c.ev.eval(n, f)
+	return c.evaluator.eval(n, f)
 }
 
-// contextual is the expression of the first argument: that of the attribute that it names, or else itself.
-func (c call) contextual() node {
+// contextExpr is the expression of the first argument: that of the attribute that it names, or else itself.
+func (c builtinCall) contextExpr() exprNode {
 	if isReference(c.args[0].n) {
-		if in, i := c.ev.resolve(c.args[0].n, c.f, true); in != nil {
+		if in, i := c.evaluator.resolve(c.args[0].n, c.scope, true); in != nil {
 			return in.ad.exprs[i].n
 		}
 	}
 	return c.args[0].n
 }
 
-func fnEvalInEachContext(c call) Value {
-	n, list := c.contextual(), c.arg(1)
+func fnEvalInEachContext(c builtinCall) Value {
+	n, list := c.contextExpr(), c.arg(1)
 	if list.kind == Undefined {
 		return list
 	}
 	if list.kind != List {
-		return wrong(1, list)
+		return argumentError(1, list)
 	}
 	var values []Value
 	c.elements(list, func(v Value) bool {
@@ -240,9 +240,9 @@ func fnEvalInEachContext(c call) Value {
 			v = c.inContext(v, n)
 		case Undefined:
 		default:
-			v = wrongElement(1, v).of("evalInEachContext")
+			v = elementError(1, v).inFunction("evalInEachContext")
 		}
-		if !c.ev.weigh(v) {
+		if !c.evaluator.takeSize(v) {
 			return false
 		}
 		values = append(values, v)
@@ -252,13 +252,13 @@ func fnEvalInEachContext(c call) Value {
 }
 
 // fnCountMatches counts the ads of a list in which an expression is true.
-func fnCountMatches(c call) Value {
-	n, list := c.contextual(), c.arg(1)
+func fnCountMatches(c builtinCall) Value {
+	n, list := c.contextExpr(), c.arg(1)
 	if list.kind == Undefined {
 		return IntValue(0)
 	}
 	if list.kind != List {
-		return wrong(1, list)
+		return argumentError(1, list)
 	}
 	count := int64(0)
 	c.elements(list, func(v Value) bool {

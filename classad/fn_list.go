@@ -1,31 +1,31 @@
 package classad
 
 // listBuiltin are the functions of lists.
-func listBuiltin(name string) builtin {
+func listBuiltin(name string) builtinFunc {
 	switch name {
 	case "size":
-		return builtin{1, 1, fnSize}
+		return builtinFunc{1, 1, fnSize}
 	case "member":
-		return builtin{2, 2, func(c call) Value { return c.member(opEqual) }}
+		return builtinFunc{2, 2, func(c builtinCall) Value { return c.member(opEqual) }}
 	case "identicalmember":
-		return builtin{2, 2, func(c call) Value { return c.member(opIs) }}
+		return builtinFunc{2, 2, func(c builtinCall) Value { return c.member(opIs) }}
 	case "sum":
-		return builtin{1, 1, func(c call) Value { return c.total(false) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.sumOrMean(false) }}
 	case "avg":
-		return builtin{1, 1, func(c call) Value { return c.total(true) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.sumOrMean(true) }}
 	case "min":
-		return builtin{1, 1, func(c call) Value { return c.extreme(opLess) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.minOrMax(opLess) }}
 	case "max":
-		return builtin{1, 1, func(c call) Value { return c.extreme(opGreater) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.minOrMax(opGreater) }}
 	case "anycompare":
-		return builtin{3, 3, func(c call) Value { return c.compareAll(false) }}
+		return builtinFunc{3, 3, func(c builtinCall) Value { return c.compareAll(false) }}
 	case "allcompare":
-		return builtin{3, 3, func(c call) Value { return c.compareAll(true) }}
+		return builtinFunc{3, 3, func(c builtinCall) Value { return c.compareAll(true) }}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-func fnSize(c call) Value {
+func fnSize(c builtinCall) Value {
 	switch v := c.arg(0); v.kind {
 	case Undefined:
 		return v
@@ -36,38 +36,38 @@ func fnSize(c call) Value {
 	case AdValue:
 		return IntValue(int64(v.comp.ad.Len()))
 	default:
-		return wrong(0, v)
+		return argumentError(0, v)
 	}
 }
 
 // member looks for a value in a list, by == or by =?=.
-func (c call) member(op operator) Value {
+func (c builtinCall) member(op exprOperator) Value {
 	x, list := c.arg(0), c.arg(1)
 	if list.kind == Undefined || op == opEqual && x.kind == Undefined {
 		return UndefinedValue()
 	}
 	switch {
 	case list.kind != List:
-		return wrong(1, list)
+		return argumentError(1, list)
 	case x.kind == List || x.kind == AdValue || op == opEqual && x.kind == Error:
-		return wrong(0, x)
+		return argumentError(0, x)
 	}
 	found := false
 	c.elements(list, func(v Value) bool {
-		found = apply(op, v, x).IsTrue()
+		found = applyOperator(op, v, x).IsTrue()
 		return !found
 	})
 	return BoolValue(found)
 }
 
-// total adds up the numbers of a list, and divides by how many there are for the mean. UNDEFINED is left out.
-func (c call) total(mean bool) Value {
+// sumOrMean adds up the numbers of a list, and divides by how many there are for the mean. UNDEFINED is left out.
+func (c builtinCall) sumOrMean(mean bool) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
 		return list
 	}
 	if list.kind != List {
-		return wrong(0, list)
+		return argumentError(0, list)
 	}
 	sum, n := IntValue(0), 0
 	c.elements(list, func(v Value) bool {
@@ -76,31 +76,31 @@ func (c call) total(mean bool) Value {
 		case v.kind == Undefined:
 			return true
 		case !number:
-			sum = wrongElement(0, v)
+			sum = elementError(0, v)
 			n = 0
 			return false
 		case n == 0:
 			sum = v
 		default:
-			sum = apply(opAdd, sum, v)
+			sum = applyOperator(opAdd, sum, v)
 		}
 		n++
 		return true
 	})
 	if mean && n > 0 {
-		return apply(opDivide, sum, RealValue(float64(n)))
+		return applyOperator(opDivide, sum, RealValue(float64(n)))
 	}
 	return sum
 }
 
-// extreme is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED is left out.
-func (c call) extreme(op operator) Value {
+// minOrMax is the least or greatest number of a list; of none it is UNDEFINED. UNDEFINED is left out.
+func (c builtinCall) minOrMax(op exprOperator) Value {
 	list := c.arg(0)
 	if list.kind == Undefined {
 		return list
 	}
 	if list.kind != List {
-		return wrong(0, list)
+		return argumentError(0, list)
 	}
 	best := UndefinedValue()
 	c.elements(list, func(v Value) bool {
@@ -109,14 +109,14 @@ func (c call) extreme(op operator) Value {
 		case v.kind == Undefined:
 			return true
 		case !number:
-			best = wrongElement(0, v)
+			best = elementError(0, v)
 			return false
 		case best.kind == Undefined:
 			best = v
 		default:
 			// Comparing makes numbers of one type of both, and upstream keeps what it has compared.
-			v, best = sameNumbers(v, best)
-			if apply(op, v, best).IsTrue() {
+			v, best = unifyNumbers(v, best)
+			if applyOperator(op, v, best).IsTrue() {
 				best = v
 			}
 		}
@@ -125,8 +125,8 @@ func (c call) extreme(op operator) Value {
 	return best
 }
 
-// sameNumbers makes two reals of two numbers if one of them is real, and else two integers.
-func sameNumbers(x, y Value) (Value, Value) {
+// unifyNumbers makes two reals of two numbers if one of them is real, and else two integers.
+func unifyNumbers(x, y Value) (Value, Value) {
 	if x.kind == Real || y.kind == Real {
 		return toReal(x), toReal(y)
 	}
@@ -135,26 +135,26 @@ func sameNumbers(x, y Value) (Value, Value) {
 
 // compareAll compares each element of a list with a value by an operator that is given as a string. A comparison that is UNDEFINED ends
 // it with false, also where any element would do.
-func (c call) compareAll(all bool) Value {
+func (c builtinCall) compareAll(all bool) Value {
 	sign, list, x := c.arg(0), c.arg(1), c.arg(2)
 	if sign.kind == Undefined {
 		return sign
 	}
-	op := comparison(sign.str)
+	op := comparisonOperator(sign.str)
 	if op != opNone && list.kind == Undefined {
 		return list
 	}
 	switch {
 	case sign.kind != String:
-		return wrong(0, sign)
+		return argumentError(0, sign)
 	case op == opNone:
-		return failure(badText, 0)
+		return errorFor(badText, 0)
 	case list.kind != List:
-		return wrong(1, list)
+		return argumentError(1, list)
 	}
 	result := BoolValue(all)
 	c.elements(list, func(v Value) bool {
-		if result = apply(op, v, x); result.kind == Undefined {
+		if result = applyOperator(op, v, x); result.kind == Undefined {
 			result = BoolValue(false)
 			return false
 		}
@@ -164,7 +164,7 @@ func (c call) compareAll(all bool) Value {
 	return result
 }
 
-func comparison(text string) operator {
+func comparisonOperator(text string) exprOperator {
 	switch text {
 	case "is":
 		return opIs

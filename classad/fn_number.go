@@ -7,7 +7,7 @@ import (
 )
 
 // numberBuiltin are the functions of numbers.
-func numberBuiltin(name string) builtin {
+func numberBuiltin(name string) builtinFunc {
 	switch name {
 	case "floor":
 		return rounding(math.Floor)
@@ -16,13 +16,13 @@ func numberBuiltin(name string) builtin {
 	case "round":
 		return rounding(math.RoundToEven)
 	case "pow":
-		return builtin{2, 2, fnPow}
+		return builtinFunc{2, 2, fnPow}
 	case "quantize":
-		return builtin{2, 2, fnQuantize}
+		return builtinFunc{2, 2, fnQuantize}
 	case "random":
-		return builtin{0, 1, fnRandom}
+		return builtinFunc{0, 1, fnRandom}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
 // strtod is the number that a string starts with, and the length of what it read: strtod(3) of C, which also knows hexadecimal numbers,
@@ -49,7 +49,7 @@ func strtod(s string) (f float64, length int) {
 	if hex {
 		i += 2
 	}
-	end, n := mantissa(s, i, hex)
+	end, n := scanMantissa(s, i, hex)
 	if n == 0 {
 		if !hex {
 			return 0, 0
@@ -57,7 +57,7 @@ func strtod(s string) (f float64, length int) {
 		return 0, i - 1 // the 0 before the x
 	}
 	text := s[start:end]
-	if exp := exponent(s, end, hex); exp > end {
+	if exp := scanExponent(s, end, hex); exp > end {
 		end = exp
 		text = s[start:end]
 	} else if hex {
@@ -67,8 +67,8 @@ func strtod(s string) (f float64, length int) {
 	return f, end
 }
 
-// mantissa goes over digits with at most one point from i on, and counts the digits.
-func mantissa(s string, i int, hex bool) (end, digits int) {
+// scanMantissa goes over digits with at most one point from i on, and counts the digits.
+func scanMantissa(s string, i int, hex bool) (end, digits int) {
 	point := false
 	for ; i < len(s); i++ {
 		switch c := lower(s[i]); {
@@ -83,8 +83,8 @@ func mantissa(s string, i int, hex bool) (end, digits int) {
 	return i, digits
 }
 
-// exponent is the end of an exponent at i, or i where there is none.
-func exponent(s string, i int, hex bool) int {
+// scanExponent is the end of an exponent at i, or i where there is none.
+func scanExponent(s string, i int, hex bool) int {
 	mark := byte('e')
 	if hex {
 		mark = 'p'
@@ -124,15 +124,15 @@ func leadingInteger(s string) (int64, bool) {
 }
 
 // rounding is a function from a real to an integer. An integer stays as it is.
-func rounding(round func(float64) float64) builtin {
-	return builtin{1, 1, func(c call) Value {
+func rounding(round func(float64) float64) builtinFunc {
+	return builtinFunc{1, 1, func(c builtinCall) Value {
 		v := c.arg(0)
 		if v.kind == Integer {
 			return v
 		}
 		f := toReal(v)
 		if f.kind != Real {
-			return wrongNumber(0, v)
+			return numberError(0, v)
 		}
 		return wholeValue(round(f.real()))
 	}}
@@ -140,16 +140,16 @@ func rounding(round func(float64) float64) builtin {
 
 // fnPow is an integer for integers with an exponent that is not negative, and else a real. Integers are rounded as upstream rounds them, by
 // adding a half and dropping the fraction, which leaves negative results 1 too large: pow(-2, 3) is -7, and pow(-2.0, 3) is -8.0.
-func fnPow(c call) Value {
+func fnPow(c builtinCall) Value {
 	base, exp := c.arg(0), c.arg(1)
 	b, e := toReal(base), toReal(exp)
 	switch {
 	case b.kind != Real:
-		return wrongNumber(0, base)
+		return numberError(0, base)
 	case e.kind != Real:
-		return wrongNumber(1, exp)
+		return numberError(1, exp)
 	}
-	f := power(b.real(), e.real())
+	f := exactPower(b.real(), e.real())
 	if base.kind == Integer && exp.kind == Integer && exp.int() >= 0 {
 		return wholeValue(math.Trunc(f + 0.5))
 	}
@@ -157,14 +157,14 @@ func fnPow(c call) Value {
 }
 
 // fnQuantize rounds up to a multiple of a number, or to the first number of a list that is not less.
-func fnQuantize(c call) Value {
+func fnQuantize(c builtinCall) Value {
 	v, unit := c.arg(0), c.arg(1)
 	x := toReal(v)
 	if x.kind != Real {
-		return wrongNumber(0, v)
+		return numberError(0, v)
 	}
 	if unit.kind != List {
-		return quantized(v, x.real(), unit)
+		return roundUpTo(v, x.real(), unit)
 	}
 	last, found := RealValue(0), false // an empty list rounds nothing
 	c.elements(unit, func(elem Value) bool {
@@ -174,19 +174,19 @@ func fnQuantize(c call) Value {
 	})
 	switch {
 	case toReal(last).kind != Real:
-		return wrongElement(1, last)
+		return elementError(1, last)
 	case found:
 		return last
 	}
-	return quantized(v, x.real(), last)
+	return roundUpTo(v, x.real(), last)
 }
 
-func quantized(v Value, x float64, unit Value) Value {
+func roundUpTo(v Value, x float64, unit Value) Value {
 	r := toReal(unit)
 	u := r.real()
 	switch {
 	case r.kind != Real:
-		return wrongNumber(1, unit)
+		return numberError(1, unit)
 	case math.Abs(u) <= 1e-8 && unit.kind != Integer || u == 0:
 		return v
 	case v.kind == Integer && unit.kind == Integer:
@@ -198,12 +198,12 @@ func quantized(v Value, x float64, unit Value) Value {
 }
 
 // fnRandom is a real in [0, 1), or a number of the argument's type below it, which must be above 0.
-func fnRandom(c call) Value {
-	c.ev.strays = true
-	if c.ev.env == nil || c.ev.env.Random == nil {
-		return failure(noChance)
+func fnRandom(c builtinCall) Value {
+	c.evaluator.impure = true
+	if c.evaluator.env == nil || c.evaluator.env.Random == nil {
+		return errorFor(noRandomSource)
 	}
-	r := c.ev.env.Random()
+	r := c.evaluator.env.Random()
 	if len(c.args) == 0 {
 		return RealValue(r)
 	}
@@ -214,7 +214,7 @@ func fnRandom(c call) Value {
 	case v.kind == Real && v.real() > 0:
 		return RealValue(r * v.real())
 	case v.kind == Integer || v.kind == Real:
-		return failure(badText, 0)
+		return errorFor(badText, 0)
 	}
-	return wrong(0, v)
+	return argumentError(0, v)
 }

@@ -9,29 +9,29 @@ import (
 )
 
 // patternBuiltin are the functions of regular expressions, which are RE2's.
-func patternBuiltin(name string) builtin {
+func patternBuiltin(name string) builtinFunc {
 	switch name {
 	case "regexp":
-		return builtin{2, 3, fnRegexp}
+		return builtinFunc{2, 3, fnRegexp}
 	case "regexpmember":
-		return builtin{2, 3, fnRegexpMember}
+		return builtinFunc{2, 3, fnRegexpMember}
 	case "regexps":
-		return builtin{3, 4, func(c call) Value { return c.substitute(onlyMatch) }}
+		return builtinFunc{3, 4, func(c builtinCall) Value { return c.substitute(matchOnly) }}
 	case "replace":
-		return builtin{3, 4, func(c call) Value { return c.substitute(firstInPlace) }}
+		return builtinFunc{3, 4, func(c builtinCall) Value { return c.substitute(replaceFirst) }}
 	case "replaceall":
-		return builtin{3, 4, func(c call) Value { return c.substitute(allInPlace) }}
+		return builtinFunc{3, 4, func(c builtinCall) Value { return c.substitute(replaceAll) }}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-// pattern is a compiled regular expression and the number of its instructions. Matching takes at most one step for each instruction
+// regexPattern is a compiled regular expression and the number of its instructions. Matching takes at most one step for each instruction
 // and byte.
-type pattern struct {
+type regexPattern struct {
 	*regexp.Regexp
-	instructions int
-	reaches      bool // to find one match, it may look at the whole text
-	dollar       bool // it holds a $ that means the end of the text, and in Perl also the end before a last newline
+	instructions   int
+	scansWholeText bool // to find one match, it may look at the whole text
+	hasDollar      bool // it holds a $ that means the end of the text, and in Perl also the end before a last newline
 }
 
 const (
@@ -42,15 +42,15 @@ const (
 )
 
 // cost is what it costs to match s.
-func (p *pattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
+func (p *regexPattern) cost(s string) int { return len(s) + len(s)*p.instructions/16 }
 
 // compile gives the expression that the parser has compiled, or compiles one, which costs much of what an evaluation may spend. It is nil
 // where that goes wrong.
-func (c call) compile(p, opts string) (re *pattern, bad Value) {
+func (c builtinCall) compile(p, opts string) (re *regexPattern, bad Value) {
 	if c.re != nil {
 		return c.re, Value{}
 	}
-	if !c.ev.spend(4096 + 256*len(p)) {
+	if !c.evaluator.takeText(4096 + 256*len(p)) {
 		return nil, ErrorValue()
 	}
 	return compilePattern(p, opts)
@@ -63,17 +63,17 @@ func patternFailure(err error) Value {
 	case !errors.As(err, &wrong):
 		return Value{kind: Error, off: int32(badPattern), str: err.Error()}
 	case wrong.Code == syntax.ErrInvalidEscape && len(wrong.Expr) > 1 && (isDigit(wrong.Expr[1]) || wrong.Expr[1] == 'k' || wrong.Expr[1] == 'g'):
-		return failure(noReferences)
+		return errorFor(backReference)
 	case wrong.Code == syntax.ErrInvalidPerlOp, wrong.Code == syntax.ErrInvalidRepeatOp && strings.HasSuffix(wrong.Expr, "+"):
-		return failure(noLooking)
+		return errorFor(lookAround)
 	case wrong.Code == syntax.ErrInvalidRepeatSize:
-		return failure(patternTooBig)
+		return errorFor(patternTooBig)
 	}
 	return Value{kind: Error, off: int32(badPattern), str: string(wrong.Code) + ": " + wrong.Expr}
 }
 
 // compilePattern compiles an expression with the options i, m, s and x, which are Perl's. Others mean something elsewhere, or nothing.
-func compilePattern(p, opts string) (re *pattern, bad Value) {
+func compilePattern(p, opts string) (re *regexPattern, bad Value) {
 	flags := ""
 	for _, o := range "ims" {
 		if strings.ContainsRune(opts, o) {
@@ -95,19 +95,19 @@ func compilePattern(p, opts string) (re *pattern, bad Value) {
 	case err != nil:
 		return nil, patternFailure(err)
 	case len(prog.Inst) > maxInstructions:
-		return nil, failure(patternTooBig)
+		return nil, errorFor(patternTooBig)
 	}
 	compiled, err := regexp.Compile(p)
 	if err != nil {
 		return nil, patternFailure(err)
 	}
-	return &pattern{compiled, len(prog.Inst), isRepeated(parsed), hasDollar(parsed)}, Value{}
+	return &regexPattern{compiled, len(prog.Inst), isRepeated(parsed), hasDollar(parsed)}, Value{}
 }
 
-// most is how many matches a substitution in s looks for.
-func (p *pattern) most(s string) int {
+// maxMatches is how many matches a substitution in s looks for.
+func (p *regexPattern) maxMatches(s string) int {
 	most := min(maxMatches, maxGroups/(p.NumSubexp()+1))
-	if p.reaches {
+	if p.scansWholeText {
 		most = min(most, maxCost/max(p.cost(s), 1))
 	}
 	return max(most, 2)
@@ -122,13 +122,13 @@ func hasDollar(re *syntax.Regexp) bool {
 }
 
 // matches is whether s matches, within the bounds of the evaluation.
-func (c call) matches(p *pattern, s string) bool {
-	return c.ev.spend(p.cost(s)) && (p.MatchString(s) || p.dollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
+func (c builtinCall) matches(p *regexPattern, s string) bool {
+	return c.evaluator.takeText(p.cost(s)) && (p.MatchString(s) || p.hasDollar && strings.HasSuffix(s, "\n") && p.MatchString(s[:len(s)-1]))
 }
 
-// found is whether some text in s that is not empty matches, within the bounds of the evaluation.
-func (c call) found(p *pattern, s string) bool {
-	if !c.ev.spend(p.cost(s)) {
+// matchesNonEmpty is whether some text in s that is not empty matches, within the bounds of the evaluation.
+func (c builtinCall) matchesNonEmpty(p *regexPattern, s string) bool {
+	if !c.evaluator.takeText(p.cost(s)) {
 		return false
 	}
 	for _, m := range p.FindAllStringIndex(s, -1) {
@@ -139,8 +139,8 @@ func (c call) found(p *pattern, s string) bool {
 	return false
 }
 
-// compiled is the regular expression of a call whose pattern and options are literals, or nil.
-func compiled(n *callNode) *pattern {
+// compiledLiteral is the regular expression of a call whose pattern and options are literals, or nil.
+func compiledLiteral(n *callNode) *regexPattern {
 	options := 2
 	switch lowerASCII(n.name) {
 	case "regexp", "regexpmember":
@@ -154,7 +154,7 @@ func compiled(n *callNode) *pattern {
 	if !ok || len(p) > 128 || !given && len(n.args) > options {
 		return nil
 	}
-	if options == 3 && n.fn.least == 2 { // stringList_regexpMember
+	if options == 3 && n.fn.minArgs == 2 { // stringList_regexpMember
 		opts = lowerASCII(opts)
 	}
 	re, _ := compilePattern(p, opts)
@@ -197,8 +197,8 @@ func withoutBlanks(p string) string {
 	return b.String()
 }
 
-func fnRegexp(c call) Value {
-	args, odd := c.texts()
+func fnRegexp(c builtinCall) Value {
+	args, odd := c.stringArgs()
 	if odd.kind != String {
 		return odd
 	}
@@ -210,7 +210,7 @@ func fnRegexp(c call) Value {
 }
 
 // fnRegexpMember says whether an element matches. If none does, and one is UNDEFINED, it cannot say.
-func fnRegexpMember(c call) Value {
+func fnRegexpMember(c builtinCall) Value {
 	p, list, opts := c.arg(0), c.arg(1), StringValue("")
 	if len(c.args) > 2 {
 		opts = c.arg(2)
@@ -225,13 +225,13 @@ func fnRegexpMember(c call) Value {
 	case p.kind == Undefined || list.kind == Undefined || opts.kind == Undefined:
 		return UndefinedValue()
 	case p.kind != String:
-		return wrong(0, p)
+		return argumentError(0, p)
 	case list.kind != List:
-		return wrong(1, list)
+		return argumentError(1, list)
 	case opts.kind != String:
-		return wrong(2, opts)
+		return argumentError(2, opts)
 	}
-	var re *pattern
+	var re *regexPattern
 	result := BoolValue(false)
 	c.elements(list, func(v Value) bool {
 		switch v.kind {
@@ -240,7 +240,7 @@ func fnRegexpMember(c call) Value {
 			return true
 		case String:
 		default:
-			result = wrongElement(1, v)
+			result = elementError(1, v)
 			return false
 		}
 		if re == nil {

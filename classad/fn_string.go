@@ -3,33 +3,33 @@ package classad
 import "strings"
 
 // stringBuiltin are the functions of strings.
-func stringBuiltin(name string) builtin {
+func stringBuiltin(name string) builtinFunc {
 	switch name {
 	case "strcat":
-		return builtin{0, many, fnStrcat}
+		return builtinFunc{0, anyNumber, fnStrcat}
 	case "join":
-		return builtin{0, many, fnJoin}
+		return builtinFunc{0, anyNumber, fnJoin}
 	case "toupper":
-		return builtin{1, 1, func(c call) Value { return c.mapped(upperASCII) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.mapString(upperASCII) }}
 	case "tolower":
-		return builtin{1, 1, func(c call) Value { return c.mapped(lowerASCII) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.mapString(lowerASCII) }}
 	case "substr":
-		return builtin{2, 3, fnSubstr}
+		return builtinFunc{2, 3, fnSubstr}
 	case "strcmp":
-		return builtin{2, 2, func(c call) Value { return c.compared(strings.Compare) }}
+		return builtinFunc{2, 2, func(c builtinCall) Value { return c.compareStrings(strings.Compare) }}
 	case "stricmp":
-		return builtin{2, 2, func(c call) Value { return c.compared(foldCompare) }}
+		return builtinFunc{2, 2, func(c builtinCall) Value { return c.compareStrings(foldCompare) }}
 	case "split":
-		return builtin{1, 2, fnSplit}
+		return builtinFunc{1, 2, fnSplit}
 	case "splitusername":
-		return builtin{1, 1, func(c call) Value { return c.splitAt(true) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.splitAt(true) }}
 	case "splitslotname":
-		return builtin{1, 1, func(c call) Value { return c.splitAt(false) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return c.splitAt(false) }}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-func fnStrcat(c call) Value {
+func fnStrcat(c builtinCall) Value {
 	var b strings.Builder
 	for i := range c.args {
 		switch v := c.arg(i); v.kind {
@@ -37,7 +37,7 @@ func fnStrcat(c call) Value {
 			return v
 		default:
 			s := plainText(v)
-			if !c.ev.spend(len(s)) {
+			if !c.evaluator.takeText(len(s)) {
 				return ErrorValue()
 			}
 			b.WriteString(s)
@@ -48,11 +48,11 @@ func fnStrcat(c call) Value {
 
 // fnJoin puts a separator between its arguments, or the elements of its one list. UNDEFINED is left out. As long as nothing but empty
 // texts came there is nothing to separate.
-func fnJoin(c call) Value {
+func fnJoin(c builtinCall) Value {
 	if len(c.args) == 0 {
 		return StringValue("")
 	}
-	j := joiner{c: c}
+	j := textJoiner{c: c}
 	last := c.arg(len(c.args) - 1)
 	switch {
 	case len(c.args) == 1 && last.kind == List:
@@ -81,16 +81,16 @@ func fnJoin(c call) Value {
 	return StringValue(string(j.text))
 }
 
-// joiner is a text that is put together.
-type joiner struct {
-	c                  call
+// textJoiner is a text that is put together.
+type textJoiner struct {
+	c                  builtinCall
 	sep                string
 	text               []byte
 	undefined, defined bool
 	failed             Value // if that is an ERROR
 }
 
-func (j *joiner) separate(v Value) {
+func (j *textJoiner) separate(v Value) {
 	switch v.kind {
 	case Error:
 		j.failed = v
@@ -101,7 +101,7 @@ func (j *joiner) separate(v Value) {
 	}
 }
 
-func (j *joiner) add(v Value) bool {
+func (j *textJoiner) add(v Value) bool {
 	switch {
 	case j.failed.kind == Error:
 	case v.kind == Error:
@@ -115,14 +115,14 @@ func (j *joiner) add(v Value) bool {
 		start := len(j.text)
 		j.text = append(j.text, plainText(v)...)
 		j.defined = true
-		if !j.c.ev.spend(len(j.text) - start + len(j.sep) + 16) {
+		if !j.c.evaluator.takeText(len(j.text) - start + len(j.sep) + 16) {
 			j.failed = ErrorValue()
 		}
 	}
 	return j.failed.kind != Error
 }
 
-func (c call) mapped(f func(string) string) Value {
+func (c builtinCall) mapString(f func(string) string) Value {
 	v := c.arg(0)
 	if v.kind == Undefined || v.kind == Error {
 		return v
@@ -149,7 +149,7 @@ func lowerASCII(s string) string {
 }
 
 // fnSubstr counts from the end where its numbers are negative.
-func fnSubstr(c call) Value {
+func fnSubstr(c builtinCall) Value {
 	s, off, size := c.arg(0), c.arg(1), IntValue(0)
 	if len(c.args) == 3 {
 		size = c.arg(2)
@@ -158,11 +158,11 @@ func fnSubstr(c call) Value {
 	case s.kind == Undefined || off.kind == Undefined || size.kind == Undefined:
 		return UndefinedValue()
 	case s.kind != String:
-		return wrong(0, s)
+		return argumentError(0, s)
 	case off.kind != Integer:
-		return wrong(1, off)
+		return argumentError(1, off)
 	case size.kind != Integer:
-		return wrong(2, size)
+		return argumentError(2, size)
 	}
 	all := int64(len(s.str))
 	from := off.int()
@@ -182,7 +182,7 @@ func fnSubstr(c call) Value {
 	return StringValue(s.str[from:to])
 }
 
-func (c call) compared(compare func(a, b string) int) Value {
+func (c builtinCall) compareStrings(compare func(a, b string) int) Value {
 	x, y := c.arg(0), c.arg(1)
 	switch {
 	case x.kind == Undefined || y.kind == Undefined:
@@ -192,7 +192,7 @@ func (c call) compared(compare func(a, b string) int) Value {
 	case y.kind == Error:
 		return y
 	}
-	return sign(compare(c.plain(x), c.plain(y)))
+	return sign(compare(c.stringArg(x), c.stringArg(y)))
 }
 
 func sign(n int) Value {
@@ -207,18 +207,18 @@ func sign(n int) Value {
 
 // fnSplit cuts a string at any of some characters, blanks and commas unless given. Between two of the same character that is not a
 // blank stands an empty piece; other empty pieces are dropped.
-func fnSplit(c call) Value {
+func fnSplit(c builtinCall) Value {
 	s := c.arg(0)
-	seps, bad := c.given(1, ", \t")
+	seps, bad := c.stringArgOr(1, ", \t")
 	switch {
 	case s.kind != String:
-		return wrong(0, s)
+		return argumentError(0, s)
 	case bad.kind == Error:
 		return bad
-	case !c.ev.spend(cutting(s.str, seps)):
+	case !c.evaluator.takeText(splitCost(s.str, seps)):
 		return ErrorValue()
 	}
-	in := setOf(seps)
+	in := newByteSet(seps)
 	var pieces []string
 	start, last := 0, byte(0)
 	for i := range len(s.str) {
@@ -245,7 +245,7 @@ func fnSplit(c call) Value {
 // byteSet is a set of bytes.
 type byteSet [256 / 64]uint64
 
-func setOf(s string) (set byteSet) {
+func newByteSet(s string) (set byteSet) {
 	for i := range len(s) {
 		set[s[i]>>6] |= 1 << (s[i] & 63)
 	}
@@ -256,14 +256,14 @@ func (s *byteSet) has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
 
 func isBlank(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
-// cutting is what it costs to cut s.
-func cutting(s, seps string) int { return len(s) + len(seps) }
+// splitCost is what it costs to cut s.
+func splitCost(s, seps string) int { return len(s) + len(seps) }
 
 // splitAt cuts at the first @; without one the whole is a user's name, or a slot's host.
-func (c call) splitAt(user bool) Value {
+func (c builtinCall) splitAt(user bool) Value {
 	v := c.arg(0)
 	if v.kind != String {
-		return wrong(0, v)
+		return argumentError(0, v)
 	}
 	before, after, found := strings.Cut(v.str, "@")
 	if !found && !user {

@@ -7,40 +7,40 @@ import (
 )
 
 // stringListBuiltin are the functions of strings that hold a list, separated by blanks and commas unless an argument says otherwise.
-func stringListBuiltin(name string) builtin {
+func stringListBuiltin(name string) builtinFunc {
 	switch name {
 	case "stringlistsize":
-		return builtin{1, 2, fnStringListSize}
+		return builtinFunc{1, 2, fnStringListSize}
 	case "stringlistsum":
-		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), 0, plus, false) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(RealValue(0), 0, plus, false) }}
 	case "stringlistavg":
-		return builtin{1, 2, func(c call) Value { return c.reduce(RealValue(0), 0, plus, true) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(RealValue(0), 0, plus, true) }}
 	case "stringlistmin":
-		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), math.Inf(1), less, false) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(UndefinedValue(), math.Inf(1), less, false) }}
 	case "stringlistmax":
-		return builtin{1, 2, func(c call) Value { return c.reduce(UndefinedValue(), math.Inf(-1), greater, false) }}
+		return builtinFunc{1, 2, func(c builtinCall) Value { return c.reduce(UndefinedValue(), math.Inf(-1), greater, false) }}
 	case "stringlistmember":
-		return builtin{2, 3, func(c call) Value { return c.inStringList(sameText) }}
+		return builtinFunc{2, 3, func(c builtinCall) Value { return c.inStringList(sameText) }}
 	case "stringlistimember":
-		return builtin{2, 3, func(c call) Value { return c.inStringList(foldEqual) }}
+		return builtinFunc{2, 3, func(c builtinCall) Value { return c.inStringList(foldEqual) }}
 	case "stringlistsubsetmatch":
-		return builtin{2, 3, func(c call) Value { return c.subset(func(s string) string { return s }) }}
+		return builtinFunc{2, 3, func(c builtinCall) Value { return c.subset(func(s string) string { return s }) }}
 	case "stringlistisubsetmatch":
-		return builtin{2, 3, func(c call) Value { return c.subset(lowerASCII) }}
+		return builtinFunc{2, 3, func(c builtinCall) Value { return c.subset(lowerASCII) }}
 	case "stringlistsintersect":
-		return builtin{2, 3, fnStringListsIntersect}
+		return builtinFunc{2, 3, fnStringListsIntersect}
 	case "stringlist_regexpmember":
-		return builtin{2, 4, fnStringListRegexpMember}
+		return builtinFunc{2, 4, fnStringListRegexpMember}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
 func sameText(a, b string) bool { return a == b }
 
-// cut ranges over the pieces of a string between separating characters, without blanks around them. Empty pieces are left out.
-func cut(s, seps string) iter.Seq[string] {
+// trimmedPieces ranges over the pieces of a string between separating characters, without blanks around them. Empty pieces are left out.
+func trimmedPieces(s, seps string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for piece := range cutAt(s, seps) {
+		for piece := range rawPieces(s, seps) {
 			if piece = strings.Trim(piece, " \t\n\v\f\r"); piece != "" && !yield(piece) {
 				return
 			}
@@ -48,10 +48,10 @@ func cut(s, seps string) iter.Seq[string] {
 	}
 }
 
-// cutAt is cut, blanks included.
-func cutAt(s, seps string) iter.Seq[string] {
+// rawPieces is cut, blanks included.
+func rawPieces(s, seps string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		in := setOf(seps)
+		in := newByteSet(seps)
 		start := 0
 		for i := 0; i <= len(s); i++ {
 			if i < len(s) && !in.has(s[i]) {
@@ -65,35 +65,35 @@ func cutAt(s, seps string) iter.Seq[string] {
 	}
 }
 
-// given is argument i, which must be a string, or usual without it. bad is an ERROR for another type.
-func (c call) given(i int, usual string) (s string, bad Value) {
+// stringArgOr is argument i, which must be a string, or usual without it. bad is an ERROR for another type.
+func (c builtinCall) stringArgOr(i int, usual string) (s string, bad Value) {
 	if i >= len(c.args) {
 		return usual, Value{}
 	}
 	v := c.arg(i)
 	if v.kind != String {
-		return "", wrong(i, v)
+		return "", argumentError(i, v)
 	}
 	return v.str, Value{}
 }
 
-// pieces are those of the first argument, which the second may say how to cut; nil if that goes wrong.
-func (c call) pieces() (pieces iter.Seq[string], bad Value) {
+// splitFirst are those of the first argument, which the second may say how to cut; nil if that goes wrong.
+func (c builtinCall) splitFirst() (pieces iter.Seq[string], bad Value) {
 	v := c.arg(0)
-	seps, bad := c.given(1, " ,")
+	seps, bad := c.stringArgOr(1, " ,")
 	switch {
 	case v.kind != String:
-		return nil, wrong(0, v)
+		return nil, argumentError(0, v)
 	case bad.kind == Error:
 		return nil, bad
-	case !c.ev.spend(cutting(v.str, seps)):
+	case !c.evaluator.takeText(splitCost(v.str, seps)):
 		return nil, ErrorValue()
 	}
-	return cut(v.str, seps), Value{}
+	return trimmedPieces(v.str, seps), Value{}
 }
 
-func fnStringListSize(c call) Value {
-	pieces, bad := c.pieces()
+func fnStringListSize(c builtinCall) Value {
+	pieces, bad := c.splitFirst()
 	if pieces == nil {
 		return bad
 	}
@@ -105,8 +105,8 @@ func fnStringListSize(c call) Value {
 }
 
 // reduce folds the numbers of a string list into one, which is an integer where no piece looks like a real; an empty list gives empty.
-func (c call) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
-	pieces, bad := c.pieces()
+func (c builtinCall) reduce(empty Value, result float64, fold func(result, f float64) float64, mean bool) Value {
+	pieces, bad := c.splitFirst()
 	if pieces == nil {
 		return bad
 	}
@@ -114,7 +114,7 @@ func (c call) reduce(empty Value, result float64, fold func(result, f float64) f
 	for piece := range pieces {
 		f, length := strtod(piece)
 		if length == 0 || length < len(piece) && f == 0 && lower(piece[length]) == 'x' { // scanf(3) does not stop before an x
-			return failure(badText, 0)
+			return errorFor(badText, 0)
 		}
 		whole = whole && strings.Trim(piece, "+-0123456789") == ""
 		result = fold(result, f)
@@ -149,10 +149,10 @@ func greater(x, y float64) float64 {
 	return x
 }
 
-// members reads the two texts of a question about membership. UNDEFINED is an empty text, but two of them are no question: then answer
+// membershipArgs reads the two texts of a question about membership. UNDEFINED is an empty text, but two of them are no question: then answer
 // is UNDEFINED, and it is ERROR for what is no text. The pieces of these functions end at any blank or comma unless an argument says
 // otherwise.
-func (c call) members() (x, list, seps string, answer Value) {
+func (c builtinCall) membershipArgs() (x, list, seps string, answer Value) {
 	v, w := c.arg(0), c.arg(1)
 	seps = ", \t\r\n"
 	if len(c.args) > 2 {
@@ -161,28 +161,28 @@ func (c call) members() (x, list, seps string, answer Value) {
 			seps = d.str
 		case Undefined:
 		default:
-			return "", "", "", wrong(2, d)
+			return "", "", "", argumentError(2, d)
 		}
 	}
 	switch {
 	case v.kind != String && v.kind != Undefined:
-		return "", "", "", wrong(0, v)
+		return "", "", "", argumentError(0, v)
 	case w.kind != String && w.kind != Undefined:
-		return "", "", "", wrong(1, w)
+		return "", "", "", argumentError(1, w)
 	case v.kind == Undefined && w.kind == Undefined:
 		return "", "", "", v
-	case !c.ev.spend(cutting(v.str, seps) + cutting(w.str, seps)):
+	case !c.evaluator.takeText(splitCost(v.str, seps) + splitCost(w.str, seps)):
 		return "", "", "", ErrorValue()
 	}
 	return v.str, w.str, seps, BoolValue(false)
 }
 
-func (c call) inStringList(same func(a, b string) bool) Value {
-	x, list, seps, answer := c.members()
+func (c builtinCall) inStringList(same func(a, b string) bool) Value {
+	x, list, seps, answer := c.membershipArgs()
 	if answer.kind != Boolean {
 		return answer
 	}
-	for piece := range cut(list, seps) {
+	for piece := range trimmedPieces(list, seps) {
 		if same(piece, x) {
 			return BoolValue(true)
 		}
@@ -191,8 +191,8 @@ func (c call) inStringList(same func(a, b string) bool) Value {
 }
 
 // subset says whether every piece of the first list is in the second. A list that is not empty but has no pieces is no subset.
-func (c call) subset(fold func(string) string) Value {
-	x, list, seps, answer := c.members()
+func (c builtinCall) subset(fold func(string) string) Value {
+	x, list, seps, answer := c.membershipArgs()
 	switch {
 	case answer.kind != Boolean:
 		return answer
@@ -200,13 +200,13 @@ func (c call) subset(fold func(string) string) Value {
 		return BoolValue(true)
 	}
 	known := map[string]bool{}
-	for piece := range cut(list, seps) {
-		if !c.ev.spend(64) {
+	for piece := range trimmedPieces(list, seps) {
+		if !c.evaluator.takeText(64) {
 			return ErrorValue()
 		}
 		known[fold(piece)] = true
 	}
-	for piece := range cut(x, seps) {
+	for piece := range trimmedPieces(x, seps) {
 		if !known[fold(piece)] {
 			return BoolValue(false)
 		}
@@ -216,8 +216,8 @@ func (c call) subset(fold func(string) string) Value {
 }
 
 // fnStringListsIntersect says whether two lists share a piece. It keeps blanks that do not separate.
-func fnStringListsIntersect(c call) Value {
-	args, odd := c.texts()
+func fnStringListsIntersect(c builtinCall) Value {
+	args, odd := c.stringArgs()
 	if odd.kind != String {
 		return odd
 	}
@@ -225,17 +225,17 @@ func fnStringListsIntersect(c call) Value {
 	if seps == "" {
 		seps = " ,"
 	}
-	if !c.ev.spend(cutting(args[0], seps) + cutting(args[1], seps)) {
+	if !c.evaluator.takeText(splitCost(args[0], seps) + splitCost(args[1], seps)) {
 		return ErrorValue()
 	}
 	known := map[string]bool{}
-	for piece := range cutAt(args[1], seps) {
-		if !c.ev.spend(64) {
+	for piece := range rawPieces(args[1], seps) {
+		if !c.evaluator.takeText(64) {
 			return ErrorValue()
 		}
 		known[piece] = true
 	}
-	for piece := range cutAt(args[0], seps) {
+	for piece := range rawPieces(args[0], seps) {
 		if known[piece] {
 			return BoolValue(true)
 		}
@@ -243,9 +243,9 @@ func fnStringListsIntersect(c call) Value {
 	return BoolValue(false)
 }
 
-// texts are the arguments, at most four, if all are strings. Otherwise odd is ERROR if an argument is, else UNDEFINED if one is, else
+// stringArgs are the arguments, at most four, if all are strings. Otherwise odd is ERROR if an argument is, else UNDEFINED if one is, else
 // ERROR.
-func (c call) texts() (args [4]string, odd Value) {
+func (c builtinCall) stringArgs() (args [4]string, odd Value) {
 	odd = StringValue("")
 	for i := range c.args {
 		switch v := c.arg(i); {
@@ -256,18 +256,18 @@ func (c call) texts() (args [4]string, odd Value) {
 		case v.kind == String:
 			args[i] = v.str
 		case odd.kind == String:
-			odd = wrong(i, v)
+			odd = argumentError(i, v)
 		}
 	}
 	return args, odd
 }
 
-func fnStringListRegexpMember(c call) Value {
+func fnStringListRegexpMember(c builtinCall) Value {
 	args := [4]string{2: " ,"}
 	for i := range c.args {
 		v := c.arg(i)
 		if v.kind != String {
-			return wrong(i, v)
+			return argumentError(i, v)
 		}
 		args[i] = v.str
 	}
@@ -276,11 +276,11 @@ func fnStringListRegexpMember(c call) Value {
 	if re == nil {
 		return bad
 	}
-	if !c.ev.spend(cutting(list, seps)) {
+	if !c.evaluator.takeText(splitCost(list, seps)) {
 		return ErrorValue()
 	}
 	result := UndefinedValue()
-	for piece := range cut(list, seps) {
+	for piece := range trimmedPieces(list, seps) {
 		if c.matches(re, piece) {
 			return BoolValue(true)
 		}

@@ -2,18 +2,18 @@ package classad
 
 import "strings"
 
-// placement is what a substitution returns.
-type placement uint8
+// substitutionMode is what a substitution returns.
+type substitutionMode uint8
 
 const (
-	onlyMatch    placement = iota // the substitute alone
-	firstInPlace                  // the text with its first match replaced
-	allInPlace                    // the text with every match replaced
+	matchOnly    substitutionMode = iota // the substitute alone
+	replaceFirst                         // the text with its first match replaced
+	replaceAll                           // the text with every match replaced
 )
 
 // substitute replaces matches by a text in which \0 to \9 stand for groups; with option g every match, with option f in place.
-func (c call) substitute(where placement) Value {
-	args, odd := c.texts()
+func (c builtinCall) substitute(where substitutionMode) Value {
+	args, odd := c.stringArgs()
 	if odd.kind != String {
 		return odd
 	}
@@ -22,46 +22,46 @@ func (c call) substitute(where placement) Value {
 	if re == nil {
 		return bad
 	}
-	if !c.ev.spend(re.cost(s)) {
+	if !c.evaluator.takeText(re.cost(s)) {
 		return ErrorValue()
 	}
-	if where == onlyMatch && strings.Contains(opts, "f") {
-		where = firstInPlace
+	if where == matchOnly && strings.Contains(opts, "f") {
+		where = replaceFirst
 	}
 	most := 1
-	if where == allInPlace || strings.Contains(opts, "g") {
-		most = re.most(s)
+	if where == replaceAll || strings.Contains(opts, "g") {
+		most = re.maxMatches(s)
 	}
 	var b strings.Builder
 	last := 0
 	matches := re.FindAllStringSubmatchIndex(s, most)
 	if len(matches) == most && most > 1 {
-		return failure(tooManyMatches)
+		return errorFor(tooManyMatches)
 	}
-	if re.reaches {
-		c.ev.steps -= len(matches) * re.cost(s) >> 4
+	if re.scansWholeText {
+		c.evaluator.stepsLeft -= len(matches) * re.cost(s) >> 4
 	}
 	for _, m := range matches {
-		if where != onlyMatch {
+		if where != matchOnly {
 			b.WriteString(s[last:m[0]])
 		}
 		last = m[1]
 		size := b.Len()
-		if !expand(&b, sub, s, m) {
-			return failure(noGroup)
+		if !expandSubstitute(&b, sub, s, m) {
+			return errorFor(unmatchedGroup)
 		}
-		if !c.ev.spend(16 + b.Len() - size) {
+		if !c.evaluator.takeText(16 + b.Len() - size) {
 			return ErrorValue()
 		}
 	}
-	if where != onlyMatch {
+	if where != matchOnly {
 		b.WriteString(s[last:])
 	}
 	return c.text(b.String())
 }
 
-// expand writes a substitute; ok is false where it names a group that the pattern does not have, or one behind the last that matched.
-func expand(b *strings.Builder, sub, s string, m []int) (ok bool) {
+// expandSubstitute writes a substitute; ok is false where it names a group that the pattern does not have, or one behind the last that matched.
+func expandSubstitute(b *strings.Builder, sub, s string, m []int) (ok bool) {
 	for len(m) > 2 && m[len(m)-1] < 0 {
 		m = m[:len(m)-2]
 	}

@@ -7,102 +7,102 @@ import (
 )
 
 // timeBuiltin are the functions of times.
-func timeBuiltin(name string) builtin {
+func timeBuiltin(name string) builtinFunc {
 	switch name {
 	case "time":
-		return builtin{0, 0, func(c call) Value { return IntValue(c.ev.now().Unix()) }}
+		return builtinFunc{0, 0, func(c builtinCall) Value { return IntValue(c.evaluator.now().Unix()) }}
 	case "currenttime":
-		return builtin{0, 0, func(c call) Value { return absOf(c.ev.now()) }}
+		return builtinFunc{0, 0, func(c builtinCall) Value { return absOf(c.evaluator.now()) }}
 	case "timezoneoffset":
-		return builtin{0, 0, func(c call) Value { return RelTimeValue(float64(offset(c.ev.now()))) }}
+		return builtinFunc{0, 0, func(c builtinCall) Value { return RelTimeValue(float64(zoneOffset(c.evaluator.now()))) }}
 	case "daytime":
-		return builtin{0, 0, fnDayTime}
+		return builtinFunc{0, 0, fnDayTime}
 	case "getyear":
-		return ofMoment(func(t time.Time) int { return t.Year() })
+		return momentPart(func(t time.Time) int { return t.Year() })
 	case "getmonth":
-		return ofMoment(func(t time.Time) int { return int(t.Month()) })
+		return momentPart(func(t time.Time) int { return int(t.Month()) })
 	case "getdayofyear":
-		return ofMoment(func(t time.Time) int { return t.YearDay() - 1 })
+		return momentPart(func(t time.Time) int { return t.YearDay() - 1 })
 	case "getdayofmonth":
-		return ofMoment(func(t time.Time) int { return t.Day() })
+		return momentPart(func(t time.Time) int { return t.Day() })
 	case "getdayofweek":
-		return ofMoment(func(t time.Time) int { return int(t.Weekday()) })
+		return momentPart(func(t time.Time) int { return int(t.Weekday()) })
 	case "getdays":
-		return ofSpan(nil, func(s int64) int64 { return s / 86400 })
+		return spanPart(nil, func(s int64) int64 { return s / 86400 })
 	case "gethours":
-		return ofSpan(time.Time.Hour, func(s int64) int64 { return s % 86400 / 3600 })
+		return spanPart(time.Time.Hour, func(s int64) int64 { return s % 86400 / 3600 })
 	case "getminutes":
-		return ofSpan(time.Time.Minute, func(s int64) int64 { return s % 3600 / 60 })
+		return spanPart(time.Time.Minute, func(s int64) int64 { return s % 3600 / 60 })
 	case "getseconds":
-		return ofSpan(time.Time.Second, func(s int64) int64 { return s % 60 })
+		return spanPart(time.Time.Second, func(s int64) int64 { return s % 60 })
 	case "splittime":
-		return builtin{1, 1, fnSplitTime}
+		return builtinFunc{1, 1, fnSplitTime}
 	case "formattime":
-		return builtin{0, 2, fnFormatTime}
+		return builtinFunc{0, 2, fnFormatTime}
 	case "abstime":
-		return builtin{0, 2, fnAbsTime}
+		return builtinFunc{0, 2, fnAbsTime}
 	case "reltime":
-		return builtin{1, 1, fnRelTime}
+		return builtinFunc{1, 1, fnRelTime}
 	case "interval":
-		return builtin{1, 1, fnInterval}
+		return builtinFunc{1, 1, fnInterval}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-func offset(t time.Time) int {
+func zoneOffset(t time.Time) int {
 	_, off := t.Zone()
 	return off
 }
 
-func absOf(t time.Time) Value { return AbsTimeValue(t.Unix(), offset(t)) }
+func absOf(t time.Time) Value { return AbsTimeValue(t.Unix(), zoneOffset(t)) }
 
 // fnDayTime is how long it is since midnight.
-func fnDayTime(c call) Value {
-	h, m, s := c.ev.now().Clock()
+func fnDayTime(c builtinCall) Value {
+	h, m, s := c.evaluator.now().Clock()
 	return RelTimeValue(float64(3600*h + 60*m + s))
 }
 
-// local is an absolute time in the local zone, which is the one that upstream takes its parts in.
-func (c call) local(v Value) (t time.Time, ok bool) {
+// localTime is an absolute time in the local zone, which is the one that upstream takes its parts in.
+func (c builtinCall) localTime(v Value) (t time.Time, ok bool) {
 	if v.kind != AbsTime {
 		return time.Time{}, false
 	}
-	return time.Unix(v.int(), 0).In(c.ev.now().Location()), true
+	return time.Unix(v.int(), 0).In(c.evaluator.now().Location()), true
 }
 
-func ofMoment(part func(time.Time) int) builtin {
-	return builtin{1, 1, func(c call) Value {
+func momentPart(part func(time.Time) int) builtinFunc {
+	return builtinFunc{1, 1, func(c builtinCall) Value {
 		v := c.arg(0)
-		if t, ok := c.local(v); ok {
+		if t, ok := c.localTime(v); ok {
 			return IntValue(int64(part(t)))
 		}
-		return wrong(0, v)
+		return argumentError(0, v)
 	}}
 }
 
-func ofSpan(moment func(time.Time) int, span func(int64) int64) builtin {
-	return builtin{1, 1, func(c call) Value {
+func spanPart(moment func(time.Time) int, span func(int64) int64) builtinFunc {
+	return builtinFunc{1, 1, func(c builtinCall) Value {
 		v := c.arg(0)
-		if t, ok := c.local(v); ok && moment != nil {
+		if t, ok := c.localTime(v); ok && moment != nil {
 			return IntValue(int64(moment(t)))
 		}
 		if s, ok := v.Seconds(); ok {
 			n, _ := realToInt(s)
 			return IntValue(span(n))
 		}
-		return wrong(0, v)
+		return argumentError(0, v)
 	}}
 }
 
 // moment is an absolute time, or a number of seconds since the epoch in the local zone.
-func (c call) moment(v Value) (time.Time, bool) {
+func (c builtinCall) moment(v Value) (time.Time, bool) {
 	switch v.kind {
 	case AbsTime:
 		return v.Time()
 	case Integer:
-		return time.Unix(v.int(), 0).In(c.ev.now().Location()), true
+		return time.Unix(v.int(), 0).In(c.evaluator.now().Location()), true
 	case Real:
-		return time.Unix(wholeSeconds(v.real()), 0).In(c.ev.now().Location()), true
+		return time.Unix(wholeSeconds(v.real()), 0).In(c.evaluator.now().Location()), true
 	}
 	return time.Time{}, false
 }
@@ -116,7 +116,7 @@ func wholeSeconds(f float64) int64 {
 }
 
 // fnSplitTime is an ad of a time's parts, in the order in which upstream shows them.
-func fnSplitTime(c call) Value {
+func fnSplitTime(c builtinCall) Value {
 	v := c.arg(0)
 	if v.kind == Undefined {
 		return v
@@ -128,14 +128,14 @@ func fnSplitTime(c call) Value {
 	}
 	t, ok := c.moment(v)
 	if !ok {
-		return wrong(0, v)
+		return argumentError(0, v)
 	}
 	ad.SetInt("Day", int64(t.Day()))
 	ad.SetString("Type", "AbsoluteTime")
 	ad.SetInt("Year", int64(t.Year()))
 	ad.SetInt("Hours", int64(t.Hour()))
 	ad.SetInt("Month", int64(t.Month()))
-	ad.SetInt("Offset", int64(offset(t)))
+	ad.SetInt("Offset", int64(zoneOffset(t)))
 	ad.SetInt("Minutes", int64(t.Minute()))
 	ad.SetInt("Seconds", int64(t.Second()))
 	return AdOf(ad)
@@ -165,45 +165,45 @@ func splitSpan(ad *Ad, s float64) {
 }
 
 // fnFormatTime writes a time as strftime does; a time can also be an ad as splitTime makes them.
-func fnFormatTime(c call) Value {
-	t := brokenDown(c.ev.now())
+func fnFormatTime(c builtinCall) Value {
+	t := breakDownTime(c.evaluator.now())
 	if len(c.args) > 0 {
 		v := c.arg(0)
 		if v.kind == AdValue {
-			t = c.joinTime(v.comp.frame(c.ev))
+			t = c.joinTime(v.comp.scope(c.evaluator))
 		} else if m, ok := c.moment(v); ok {
-			t = brokenDown(m)
+			t = breakDownTime(m)
 		} else {
-			return wrong(0, v)
+			return argumentError(0, v)
 		}
 	}
-	format, bad := c.given(1, "%c")
-	if bad.kind == Error || !c.ev.spend(16*len(format)) {
+	format, bad := c.stringArgOr(1, "%c")
+	if bad.kind == Error || !c.evaluator.takeText(16*len(format)) {
 		return bad
 	}
-	return c.text(t.format(format, c.ev.now().Location()))
+	return c.text(t.format(format, c.evaluator.now().Location()))
 }
 
 // joinTime undoes splitTime. A part that is missing is 0, or the first month, or 1900.
-func (c call) joinTime(f *frame) clock {
+func (c builtinCall) joinTime(f *nameScope) brokenDownTime {
 	parts := [...]int{0, 0, 0, 0, 1, 1900}
 	for i, name := range [...]string{"Seconds", "Minutes", "Hours", "Day", "Month", "Year"} {
-		if n, ok := c.ev.named(f, name).Int(); ok {
+		if n, ok := c.evaluator.evalOwn(f, name).Int(); ok {
 			parts[i] = int(int32(n))
 		}
 	}
-	t := clock{parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], 0, 0}
+	t := brokenDownTime{parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], 0, 0}
 	t.weekday, t.yearDay = dayNumbers(t.year, t.month, t.day)
 	return t
 }
 
 // fnAbsTime reads a time, or makes one of seconds since the epoch and an offset from UTC.
-func fnAbsTime(c call) Value {
+func fnAbsTime(c builtinCall) Value {
 	if len(c.args) == 0 {
-		return absOf(c.ev.now())
+		return absOf(c.evaluator.now())
 	}
 	v := c.arg(0)
-	off, given, bad := c.offset()
+	off, given, bad := c.zoneArg()
 	if bad.kind == Error {
 		return bad
 	}
@@ -214,15 +214,15 @@ func fnAbsTime(c call) Value {
 		t, _ := c.moment(v)
 		v = absOf(t)
 	case RelTime:
-		v = absOf(time.Unix(wholeSeconds(v.real()), 0).In(c.ev.now().Location()))
+		v = absOf(time.Unix(wholeSeconds(v.real()), 0).In(c.evaluator.now().Location()))
 	case String:
-		seconds, zone, ok := parseAbsTime(v.str, offset(c.ev.now()))
+		seconds, zone, ok := parseAbsTime(v.str, zoneOffset(c.evaluator.now()))
 		if !ok {
-			return failure(badText, 0)
+			return errorFor(badText, 0)
 		}
 		v = AbsTimeValue(seconds, zone)
 	default:
-		return wrong(0, v)
+		return argumentError(0, v)
 	}
 	if given {
 		v.off = off
@@ -230,8 +230,8 @@ func fnAbsTime(c call) Value {
 	return v
 }
 
-// offset is the optional second argument, a number of seconds or a relative time.
-func (c call) offset() (off int32, given bool, bad Value) {
+// zoneArg is the optional second argument, a number of seconds or a relative time.
+func (c builtinCall) zoneArg() (off int32, given bool, bad Value) {
 	if len(c.args) < 2 {
 		return 0, false, Value{}
 	}
@@ -241,13 +241,13 @@ func (c call) offset() (off int32, given bool, bad Value) {
 		f, ok = v.real(), true
 	}
 	if !ok || v.kind == Boolean || math.Abs(f) > math.MaxInt32 {
-		return 0, true, wrong(1, v)
+		return 0, true, argumentError(1, v)
 	}
 	return int32(f), true, Value{}
 }
 
 // fnRelTime makes a relative time of seconds, or of the seconds since the epoch.
-func fnRelTime(c call) Value {
+func fnRelTime(c builtinCall) Value {
 	v := c.arg(0)
 	switch v.kind {
 	case Integer, AbsTime:
@@ -261,15 +261,15 @@ func fnRelTime(c call) Value {
 			return RelTimeValue(s)
 		}
 	}
-	return wrongNumber(0, v)
+	return numberError(0, v)
 }
 
 // fnInterval writes a number of seconds as days+hours:minutes:seconds, from the first part that is not zero.
-func fnInterval(c call) Value {
+func fnInterval(c builtinCall) Value {
 	v := c.arg(0)
 	n := toInt(v)
 	if n.kind != Integer {
-		return wrongNumber(0, v)
+		return numberError(0, v)
 	}
 	if n.int() == math.MinInt64 {
 		n = IntValue(0) // what does not fit, in upstream's 32 bits

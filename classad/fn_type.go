@@ -3,7 +3,7 @@ package classad
 import "math"
 
 // typeBuiltin are the questions about types, the conversions, and ifThenElse.
-func typeBuiltin(name string) builtin {
+func typeBuiltin(name string) builtinFunc {
 	switch name {
 	case "isundefined":
 		return isKind(Undefined)
@@ -26,32 +26,32 @@ func typeBuiltin(name string) builtin {
 	case "isreltime":
 		return isKind(RelTime)
 	case "ifthenelse":
-		return builtin{3, 3, fnIfThenElse}
+		return builtinFunc{3, 3, fnIfThenElse}
 	case "int":
-		return builtin{1, 1, func(c call) Value { return toInt(c.arg(0)) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return toInt(c.arg(0)) }}
 	case "real":
-		return builtin{1, 1, func(c call) Value { return toReal(c.arg(0)) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return toReal(c.arg(0)) }}
 	case "string":
-		return builtin{1, 1, fnString}
+		return builtinFunc{1, 1, fnString}
 	case "bool":
-		return builtin{1, 1, func(c call) Value { return toBool(c.arg(0)) }}
+		return builtinFunc{1, 1, func(c builtinCall) Value { return toBool(c.arg(0)) }}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-func isKind(kind ValueKind) builtin {
-	return builtin{1, 1, func(c call) Value { return BoolValue(c.arg(0).kind == kind) }}
+func isKind(kind ValueKind) builtinFunc {
+	return builtinFunc{1, 1, func(c builtinCall) Value { return BoolValue(c.arg(0).kind == kind) }}
 }
 
 // fnIfThenElse evaluates only the branch that is taken.
-func fnIfThenElse(c call) Value {
+func fnIfThenElse(c builtinCall) Value {
 	cond := c.arg(0)
 	if cond.kind == Undefined {
 		return cond
 	}
 	switch truth, ok := cond.Truth(); {
 	case !ok:
-		return noCondition(cond)
+		return conditionError(cond)
 	case truth:
 		return c.arg(1)
 	}
@@ -74,7 +74,7 @@ func toInt(v Value) Value {
 			return wholeValue(f)
 		}
 	}
-	return wrongNumber(0, v)
+	return numberError(0, v)
 }
 
 func toReal(v Value) Value {
@@ -90,7 +90,7 @@ func toReal(v Value) Value {
 			return RealValue(f)
 		}
 	}
-	return wrongNumber(0, v)
+	return numberError(0, v)
 }
 
 // toBool reads "true" and "false"; any other string is UNDEFINED.
@@ -104,7 +104,7 @@ func toBool(v Value) Value {
 	case v.kind == RelTime:
 		return BoolValue(math.Abs(v.real()) >= 1)
 	case v.kind != String:
-		return wrong(0, v)
+		return argumentError(0, v)
 	case foldEqual(v.str, "true"):
 		return BoolValue(true)
 	case foldEqual(v.str, "false"):
@@ -117,7 +117,7 @@ func toBool(v Value) Value {
 // is what the instruction of the processors gives that upstream runs on.
 func wholeValue(f float64) Value {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return failure(notANumber)
+		return errorFor(notANumber)
 	}
 	if n, ok := realToInt(f); ok {
 		return IntValue(n)
@@ -133,7 +133,7 @@ func realToInt(f float64) (n int64, ok bool) {
 	return int64(f), true
 }
 
-func fnString(c call) Value {
+func fnString(c builtinCall) Value {
 	v := c.arg(0)
 	if v.kind == Undefined || v.kind == Error {
 		return v

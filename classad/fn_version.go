@@ -1,35 +1,35 @@
 package classad
 
 // versionBuiltin are the functions that compare version numbers. Values other than strings are compared by their text.
-func versionBuiltin(name string) builtin {
+func versionBuiltin(name string) builtinFunc {
 	switch name {
 	case "versioncmp":
-		return builtin{2, 2, func(c call) Value {
+		return builtinFunc{2, 2, func(c builtinCall) Value {
 			return c.versions(func(order int) Value { return IntValue(int64(order)) })
 		}}
 	case "versionlt":
-		return ofOrder(opLess)
+		return versionComparison(opLess)
 	case "versionle":
-		return ofOrder(opLessEqual)
+		return versionComparison(opLessEqual)
 	case "versiongt":
-		return ofOrder(opGreater)
+		return versionComparison(opGreater)
 	case "versionge":
-		return ofOrder(opGreaterEqual)
+		return versionComparison(opGreaterEqual)
 	case "versioneq":
-		return ofOrder(opEqual)
+		return versionComparison(opEqual)
 	case "version_in_range":
-		return builtin{3, 3, fnVersionInRange}
+		return builtinFunc{3, 3, fnVersionInRange}
 	}
-	return builtin{}
+	return builtinFunc{}
 }
 
-func ofOrder(op operator) builtin {
-	return builtin{2, 2, func(c call) Value {
-		return c.versions(func(order int) Value { return ordered(op, order, 0) })
+func versionComparison(op exprOperator) builtinFunc {
+	return builtinFunc{2, 2, func(c builtinCall) Value {
+		return c.versions(func(order int) Value { return orderResult(op, order, 0) })
 	}}
 }
 
-func (c call) versions(answer func(order int) Value) Value {
+func (c builtinCall) versions(answer func(order int) Value) Value {
 	x, y := c.arg(0), c.arg(1)
 	switch {
 	case x.kind == Undefined || y.kind == Undefined:
@@ -39,23 +39,23 @@ func (c call) versions(answer func(order int) Value) Value {
 	case y.kind == Error:
 		return y
 	}
-	return answer(compareVersions(c.plain(x), c.plain(y)))
+	return answer(compareVersions(c.stringArg(x), c.stringArg(y)))
 }
 
-func fnVersionInRange(c call) Value {
+func fnVersionInRange(c builtinCall) Value {
 	v, low, high := c.arg(0), c.arg(1), c.arg(2)
 	switch {
 	case low.kind == Undefined || high.kind == Undefined:
 		return UndefinedValue()
 	case v.kind == Undefined || v.kind == Error:
-		return wrong(0, v)
+		return argumentError(0, v)
 	case low.kind == Error:
 		return low
 	case high.kind == Error:
 		return high
 	}
-	s := c.plain(v)
-	return BoolValue(compareVersions(c.plain(low), s) <= 0 && compareVersions(s, c.plain(high)) <= 0)
+	s := c.stringArg(v)
+	return BoolValue(compareVersions(c.stringArg(low), s) <= 0 && compareVersions(s, c.stringArg(high)) <= 0)
 }
 
 // compareVersions orders texts by their bytes, except that runs of digits are compared as numbers, and as fractions where they start

@@ -44,14 +44,14 @@ func FuzzParse(f *testing.F) {
 // FuzzEval evaluates any text in a match, twice, and so holds that it ends, does not panic, and depends on nothing else.
 func FuzzEval(f *testing.F) {
 	addSeeds(f)
-	my := mustParse(f, `[ a = 1; b = TARGET.c; list = { list, 1, a }; s = "x,y"; sub = [ p = parent; q = sub.q; a = 2 ] ]`)
-	target := mustParse(f, `[ c = MY.d + 1; d = TARGET.a; Memory = 5; e = root; self = 3 ]`)
+	my := parseOrFail(f, `[ a = 1; b = TARGET.c; list = { list, 1, a }; s = "x,y"; sub = [ p = parent; q = sub.q; a = 2 ] ]`)
+	target := parseOrFail(f, `[ c = MY.d + 1; d = TARGET.a; Memory = 5; e = root; self = 3 ]`)
 	f.Fuzz(func(t *testing.T, src string) {
 		e, err := ParseExpr(src)
 		if err != nil {
 			return
 		}
-		env := &Env{Now: time.Unix(1e9, 0).UTC(), Random: func() float64 { return 0.5 }, Steps: 10_000}
+		env := &EvalEnv{Now: time.Unix(1e9, 0).UTC(), Random: func() float64 { return 0.5 }, Steps: 10_000}
 		v := Eval(e, my, target, env)
 		if w := Eval(e, my, target, env); v.String() != w.String() {
 			t.Fatalf("%q is %s and then %s", src, v, w)

@@ -52,15 +52,15 @@ func largeMachine(r *rand.Rand) *Ad {
 	return ad
 }
 
-// request is a job and its query.
-type request struct {
+// testRequest is a job and its query.
+type testRequest struct {
 	job *Ad
 	q   *Query
 }
 
 // largeRequests are requests of all sorts: for indexes, for programs, and for what is remembered.
-func largeRequests(t *testing.T, table *Table) []request {
-	var requests []request
+func largeRequests(t *testing.T, table *Table) []testRequest {
+	var requests []testRequest
 	for _, src := range []string{
 		`countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= 1`, `countMatches(RequireGPUs, TARGET.AvailableGPUs) > n % 3 && TARGET.Docker`,
 		`countMatches(Capability > 8 && Memory > 1, TARGET.AvailableGPUs) > 0`, `TARGET.Gpu.GlobalMemoryMb > 30000`, `TARGET.Gpu.Memory > 50000`,
@@ -72,14 +72,14 @@ func largeRequests(t *testing.T, table *Table) []request {
 		`isUndefined(TARGET.Memory) || isError(TARGET.Arch)`, `(TARGET.Docker ?: false) && TARGET.Memory * 1.5 > 70000`, `TARGET.Docker == true || TARGET.Memory =!= undefined`,
 		`ifThenElse(TARGET.Docker, TARGET.Memory, TARGET.Load) > 3`, `TARGET.Memory > 9223372036854775807`, `TARGET.Memory >= -9223372036854775808 && TARGET.Load < 1E308`,
 	} {
-		job := mustParse(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
-		requests = append(requests, request{job, table.Compile(job)})
+		job := parseOrFail(t, fmt.Sprintf(`[ n = %d; Owner = "u%d"; RequireGPUs = Capability >= 8.0 && GlobalMemoryMb >= 10000; Requirements = %s; Rank = TARGET.Memory - TARGET.Load ]`, len(requests), len(requests)%4, src))
+		requests = append(requests, testRequest{job, table.Compile(job)})
 	}
 	return requests
 }
 
 // compareHits holds what a request has found against Match.
-func compareHits(t *testing.T, req request, hits []Hit, model map[Row]*Ad, env *Env) {
+func compareHits(t *testing.T, req testRequest, hits []QueryHit, model map[RowID]*Ad, env *EvalEnv) {
 	t.Helper()
 	var got, want []string
 	for _, h := range hits {
@@ -100,9 +100,9 @@ func compareHits(t *testing.T, req request, hits []Hit, model map[Row]*Ad, env *
 // TestLargeTable compares queries over many blocks, by columns and by indexes, with Match, while rows change.
 func TestLargeTable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
-	env := &Env{Now: time.Unix(1e9, 0).UTC()}
-	table, model := NewTable(TableOptions{}), map[Row]*Ad{}
-	var rows []Row
+	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC()}
+	table, model := NewTable(TableOptions{}), map[RowID]*Ad{}
+	var rows []RowID
 	for range 7000 {
 		ad := largeMachine(r)
 		row := table.Add(ad)
@@ -139,7 +139,7 @@ func TestLargeTable(t *testing.T) {
 	}
 	for _, s := range table.segments {
 		for c := range s.cols {
-			if s.cols[c].order != nil {
+			if s.cols[c].index != nil {
 				indexed++
 			}
 		}
@@ -150,8 +150,8 @@ func TestLargeTable(t *testing.T) {
 	trees := 0
 	for _, req := range requests {
 		for _, p := range req.q.parts {
-			for _, c := range p.conds {
-				trees += b2i(!c.coded)
+			for _, c := range p.rowConditions {
+				trees += b2i(!c.compiled)
 			}
 		}
 	}
@@ -160,10 +160,10 @@ func TestLargeTable(t *testing.T) {
 
 // TestSelectAllocatesNothing holds that asking a table that has not changed takes no memory.
 func TestSelectAllocatesNothing(t *testing.T) {
-	table, _ := pool(t, 5000)
+	table, _ := benchTable(t, 5000)
 	for _, src := range []string{selective, common, `[ RequestMemory = 1; Requirements = regexp("^slot1", TARGET.Name) && TARGET.LoadAvg * 2 < 1 || TARGET.Gpus =!= 1 ]`} {
-		q := table.Compile(mustParse(t, src))
-		hits := q.Select(make([]Hit, 0, 5000), nil)
+		q := table.Compile(parseOrFail(t, src))
+		hits := q.Select(make([]QueryHit, 0, 5000), nil)
 		if n := testing.AllocsPerRun(10, func() { hits = q.Select(hits[:0], nil) }); n != 0 || len(hits) == 0 {
 			t.Errorf("%s: %v allocations for %d hits", src, n, len(hits))
 		}

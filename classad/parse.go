@@ -33,10 +33,10 @@ func Parse(src string) (*Ad, error) {
 
 type parser struct {
 	lex      lexer
-	tok      token
+	tok      lexToken
 	depth    int
-	patterns int       // compiled so far
-	slab     []literal // literals are cut from it, so that an ad of 100 attributes needs few allocations
+	patterns int           // compiled so far
+	literals []literalNode // literals are cut from it, so that an ad of 100 attributes needs few allocations
 }
 
 func newParser(src string, lines bool) *parser {
@@ -47,7 +47,7 @@ func newParser(src string, lines bool) *parser {
 
 // start begins another text.
 func (p *parser) start(src string, lines bool) {
-	p.lex = lexer{src: src, lines: lines}
+	p.lex = lexer{src: src, oldSyntax: lines}
 	if len(src) > MaxBytes {
 		p.lex.fail(MaxBytes, "the text is longer than "+strconv.Itoa(MaxBytes)+" bytes")
 	}
@@ -57,12 +57,12 @@ func (p *parser) start(src string, lines bool) {
 func (p *parser) advance() { p.tok = p.lex.next() }
 
 // fail records an error at the present token; the parser then sees the end of the text everywhere.
-func (p *parser) fail(msg string) node {
+func (p *parser) fail(msg string) exprNode {
 	if p.tok.kind == tokEOF && p.lex.err == nil {
 		msg += ", but the text ends here"
 	}
 	p.tok = p.lex.fail(p.tok.pos, msg)
-	return &literal{}
+	return &literalNode{}
 }
 
 func (p *parser) finish() error {
@@ -92,12 +92,12 @@ func (p *parser) expect(text string) {
 	}
 }
 
-func (p *parser) literal(v Value) *literal {
-	if len(p.slab) == 0 {
-		p.slab = make([]literal, 16)
+func (p *parser) literal(v Value) *literalNode {
+	if len(p.literals) == 0 {
+		p.literals = make([]literalNode, 16)
 	}
-	l := &p.slab[0]
-	p.slab = p.slab[1:]
+	l := &p.literals[0]
+	p.literals = p.literals[1:]
 	l.v = v
 	return l
 }
@@ -114,9 +114,9 @@ func (p *parser) enter() bool {
 func (p *parser) leave() { p.depth-- }
 
 // expression reads a ternary or anything tighter.
-func (p *parser) expression() node {
+func (p *parser) expression() exprNode {
 	if !p.enter() {
-		return &literal{}
+		return &literalNode{}
 	}
 	defer p.leave()
 	cond := p.binary(1)
@@ -125,11 +125,11 @@ func (p *parser) expression() node {
 	}
 	x := p.expression()
 	p.expect(":")
-	return &ternary{cond, x, p.expression()}
+	return &ternaryNode{cond, x, p.expression()}
 }
 
 // binary reads operators of at least this level, by climbing precedence.
-func (p *parser) binary(level int8) node {
+func (p *parser) binary(level int8) exprNode {
 	x := p.unary()
 	for chain := 0; ; chain++ {
 		op := p.infix()
@@ -140,12 +140,12 @@ func (p *parser) binary(level int8) node {
 			return p.fail("more than " + strconv.Itoa(maxChain) + " operators follow one another; group them with parentheses")
 		}
 		p.advance()
-		x = &binary{op, x, p.binary(operators[op].level + 1)}
+		x = &binaryNode{op, x, p.binary(operators[op].level + 1)}
 	}
 }
 
 // infix is the binary operator at the present token, or opNone.
-func (p *parser) infix() operator {
+func (p *parser) infix() exprOperator {
 	switch p.tok.kind {
 	case tokOp:
 		if p.tok.op < opNot {
@@ -162,7 +162,7 @@ func (p *parser) infix() operator {
 	return opNone
 }
 
-func (p *parser) unary() node {
+func (p *parser) unary() exprNode {
 	if p.tok.kind != tokOp {
 		return p.postfix(p.primary())
 	}
@@ -173,7 +173,7 @@ func (p *parser) unary() node {
 		return p.fail("an operand is missing before " + p.tok.text)
 	}
 	if !p.enter() {
-		return &literal{}
+		return &literalNode{}
 	}
 	defer p.leave()
 	p.advance()
@@ -187,11 +187,11 @@ func (p *parser) unary() node {
 		}
 		return p.postfix(p.literal(v))
 	}
-	return &unary{op, p.unary()}
+	return &unaryNode{op, p.unary()}
 }
 
 // postfix reads the subscripts, selections and elvis operators behind x.
-func (p *parser) postfix(x node) node {
+func (p *parser) postfix(x exprNode) exprNode {
 	for chain := 0; p.tok.kind == tokPunct; chain++ {
 		if chain >= maxChain {
 			return p.fail("too many selections follow one another")
@@ -199,7 +199,7 @@ func (p *parser) postfix(x node) node {
 		switch p.tok.text {
 		case "[":
 			p.advance()
-			x = &index{x, p.expression()}
+			x = &subscriptNode{x, p.expression()}
 			p.expect("]")
 		case ".":
 			p.advance()
@@ -207,17 +207,17 @@ func (p *parser) postfix(x node) node {
 			if !ok {
 				return p.fail("expected a name after the dot")
 			}
-			sel := &selection{x: x, name: name, hash: hashName(name)}
+			sel := &selectionNode{x: x, name: name, hash: hashName(name)}
 			if ref, ok := x.(*attrRef); ok {
 				sel.scope = ref.scope
 			}
 			x = sel
 		case "?:":
 			if !p.enter() {
-				return &literal{}
+				return &literalNode{}
 			}
 			p.advance()
-			x = &elvis{x, p.unary()}
+			x = &elvisNode{x, p.unary()}
 			p.leave()
 		default:
 			return x

@@ -5,46 +5,46 @@ import (
 	"slices"
 )
 
-// Hit is a row that matches a [Query], and what the query's Rank says of it, as in [Match].
-type Hit struct {
-	Row  Row
+// QueryHit is a row that matches a [Query], and what the query's Rank says of it, as in [Match].
+type QueryHit struct {
+	Row  RowID
 	Rank float64
 }
 
 // Query is a request compiled for a [Table]: what [Match] says of the request and each row, for many rows at once. It stays valid while the
 // table changes, and gets faster with use, as it learns which conditions exclude most rows.
 //
-// An expression whose evaluation would reach one of the bounds of [Env] may still give a value here, because less is evaluated. What has to
+// An expression whose evaluation would reach one of the bounds of [EvalEnv] may still give a value here, because less is evaluated. What has to
 // be evaluated row by row may take 1,000 nodes a row on the average, and then is ERROR for the rows that are left.
 type Query struct {
 	table *Table
 	job   *Ad  // nil for a query of Where
 	where Expr // without a job: the condition on each row
-	parts map[*segment]*part
+	parts map[*tableSegment]*segmentQuery
 	epoch int
 
-	budget int // nodes that may still be evaluated row by row
-	given  int // of them, to the evaluation that was begun last
+	budget     int // nodes that may still be evaluated row by row
+	givenNodes int // of them, to the evaluation that was begun last
 
-	env  *Env
-	m    *machine // of the table: its queries take turns
-	now  cursor
-	ev   evaluator // for rows that are evaluated one by one
-	flat flattener
+	env       *EvalEnv
+	vm        *vectorVM // of the table: its queries take turns
+	now       rowCursor
+	evaluator evaluator // for rows that are evaluated one by one
+	flattener exprFlattener
 
 	unindexed bool // for measurements: all rows are looked at
 }
 
-// part is a query compiled for one segment.
-type part struct {
-	shaped   int     // of the segment, when this was compiled
-	one      bool    // rows are evaluated one by one
-	never    bool    // no row of the segment can match
-	always   bool    // all do, with a rank of 0
-	conds    []*cond // all have to hold
-	rank     program
-	rankOf   rankKind
-	required int // the job's attribute of requirements
+// segmentQuery is a query compiled for one segment.
+type segmentQuery struct {
+	shapeVersion  int               // of the segment, when this was compiled
+	rowByRow      bool              // rows are evaluated one by one
+	matchesNone   bool              // no row of the segment can match
+	matchesAll    bool              // all do, with a rank of 0
+	rowConditions []*queryCondition // all have to hold
+	rank          vectorProgram
+	rankOf        rankKind
+	required      int // the job's attribute of requirements
 }
 
 type rankKind uint8
@@ -55,15 +55,15 @@ const (
 	treeRank                     // the evaluator tells
 )
 
-// cond is one condition of a part.
-type cond struct {
-	n      node // as written, for the evaluator; nil for the whole of the row's own requirements
-	prog   program
-	coded  bool // prog or test is there
-	cost   float64
-	test   plainTest
-	seen   int // rows that this was asked about, of late
-	passed int // and those for which it held
+// queryCondition is one condition of a part.
+type queryCondition struct {
+	expr     exprNode // as written, for the evaluator; nil for the whole of the row's own requirements
+	program  vectorProgram
+	compiled bool // prog or test is there
+	cost     float64
+	test     plainTest
+	tested   int // rows that this was asked about, of late
+	passed   int // and those for which it held
 }
 
 // Compile prepares to match a job with the rows of the table. The job must not be changed afterwards.
@@ -78,15 +78,15 @@ func (t *Table) Compile(job *Ad) *Query {
 func (t *Table) Where(e Expr) *Query { return t.newQuery(nil, e) }
 
 func (t *Table) newQuery(job *Ad, where Expr) *Query {
-	q := &Query{table: t, job: job, where: where, parts: map[*segment]*part{}, m: &t.m}
-	q.now.t = t
-	q.flat.t, q.flat.job, q.flat.now = t, job, &q.now
+	q := &Query{table: t, job: job, where: where, parts: map[*tableSegment]*segmentQuery{}, vm: &t.vm}
+	q.now.table = t
+	q.flattener.table, q.flattener.job, q.flattener.now = t, job, &q.now
 	return q
 }
 
 // Select appends the rows that match to hits, in no particular order. Nothing is allocated if hits has room and the table is as it was.
-func (q *Query) Select(hits []Hit, env *Env) []Hit {
-	q.ready(env)
+func (q *Query) Select(hits []QueryHit, env *EvalEnv) []QueryHit {
+	q.update(env)
 	for _, s := range q.table.segments {
 		if len(s.rows) > 0 {
 			hits = q.scan(s, q.parts[s], hits)
@@ -96,19 +96,19 @@ func (q *Query) Select(hits []Hit, env *Env) []Hit {
 }
 
 // Match says whether one row matches, and its rank. A row that is not there does not.
-func (q *Query) Match(r Row, env *Env) (rank float64, ok bool) {
+func (q *Query) Match(r RowID, env *EvalEnv) (rank float64, ok bool) {
 	if q.table.Ad(r) == nil {
 		return 0, false
 	}
-	q.ready(env)
+	q.update(env)
 	p := q.table.rows[r]
-	part := q.parts[p.seg]
-	if part.never || part.always {
-		return 0, part.always
+	part := q.parts[p.segment]
+	if part.matchesNone || part.matchesAll {
+		return 0, part.matchesAll
 	}
-	q.m.few[0] = int32(p.at)
-	q.m.seg, q.m.picked, q.m.live = p.seg, q.m.few[:1], firstLanes(1)
-	var one [1]Hit
+	q.vm.remainingRows[0] = int32(p.row)
+	q.vm.segment, q.vm.rows, q.vm.live = p.segment, q.vm.remainingRows[:1], firstLanes(1)
+	var one [1]QueryHit
 	hits := q.block(part, one[:0])
 	if len(hits) == 0 {
 		return 0, false
@@ -116,27 +116,27 @@ func (q *Query) Match(r Row, env *Env) (rank float64, ok bool) {
 	return hits[0].Rank, true
 }
 
-// ready brings the query up to date with the table.
-func (q *Query) ready(env *Env) {
+// update brings the query up to date with the table.
+func (q *Query) update(env *EvalEnv) {
 	t := q.table
-	t.tidy()
+	t.rebuildIfWasteful()
 	if q.epoch != t.epoch {
 		clear(q.parts)
 		q.epoch = t.epoch
 	}
-	q.budget, q.given, q.ev.steps = maxTogether+maxAverage*t.Len(), 0, 0
+	q.budget, q.givenNodes, q.evaluator.stepsLeft = maxRowNodes+maxAverageRowNodes*t.Len(), 0, 0
 	q.env = env
-	q.ev.env = env
-	q.m.now = q.ev.now().Unix()
+	q.evaluator.env = env
+	q.vm.now = q.evaluator.now().Unix()
 	for again := true; again; {
 		again = false
 		for _, s := range t.segments {
-			if p := q.parts[s]; len(s.rows) > 0 && (p == nil || p.shaped != s.shaped) {
+			if p := q.parts[s]; len(s.rows) > 0 && (p == nil || p.shapeVersion != s.shapeVersion) {
 				q.parts[s] = q.compile(s)
 			}
 		}
-		if t.filled < len(t.attrs) {
-			t.fill()
+		if t.filledColumns < len(t.attrs) {
+			t.addNewColumns()
 			clear(q.parts)
 			again = true
 		}
@@ -144,66 +144,66 @@ func (q *Query) ready(env *Env) {
 }
 
 // scan matches the rows of one segment.
-func (q *Query) scan(s *segment, p *part, hits []Hit) []Hit {
-	if p.never {
+func (q *Query) scan(s *tableSegment, p *segmentQuery, hits []QueryHit) []QueryHit {
+	if p.matchesNone {
 		return hits
 	}
-	if p.always {
+	if p.matchesAll {
 		for _, row := range s.rows {
-			hits = append(hits, Hit{Row: row})
+			hits = append(hits, QueryHit{Row: row})
 		}
 		return hits
 	}
-	m, n := q.m, len(s.rows)
-	m.seg, m.picked = s, nil
-	if rows, col := q.candidates(s, p); col != nil {
-		return q.scanIndex(p, rows, col.order, hits)
+	m, n := q.vm, len(s.rows)
+	m.segment, m.rows = s, nil
+	if rows, col := q.indexCandidates(s, p); col != nil {
+		return q.scanIndex(p, rows, col.index, hits)
 	}
 	for m.base = 0; m.base < n; m.base += lanes {
-		m.live, m.picked = firstLanes(n-m.base), nil
+		m.live, m.rows = firstLanes(n-m.base), nil
 		hits = q.block(p, hits)
 	}
-	q.learn(s, p)
+	q.reorderConditions(s, p)
 	return hits
 }
 
 // block matches the live lanes of the machine.
-func (q *Query) block(p *part, hits []Hit) []Hit {
-	m := q.m
-	if p.one {
-		q.oneByOne(p)
+func (q *Query) block(p *segmentQuery, hits []QueryHit) []QueryHit {
+	m := q.vm
+	if p.rowByRow {
+		q.matchRowByRow(p)
 	}
 	left := m.live.count()
-	for _, c := range p.conds {
-		if left <= lanes/8 && m.picked == nil {
-			q.narrow()
+	for _, c := range p.rowConditions {
+		if left <= lanes/8 && m.rows == nil {
+			q.compactLanes()
 		}
-		c.seen += left
-		q.hold(c, p)
+		c.tested += left
+		q.applyCondition(c, p)
 		if left = m.live.count(); left == 0 {
 			return hits
 		}
 		c.passed += left
 	}
-	return q.emit(p, hits)
+	return q.appendHits(p, hits)
 }
 
-// narrow goes on with the few lanes that are left of a block as rows that were picked one by one, which fit into one word.
-func (q *Query) narrow() {
-	m := q.m
-	few := m.few[:0]
+// compactLanes goes on with the few lanes that are left of a block as rows that were picked one by one, which fit into one word.
+func (q *Query) compactLanes() {
+	m := q.vm
+	few := m.remainingRows[:0]
 	m.live.each(func(lane int) { few = append(few, int32(m.base+lane)) })
-	m.picked, m.live = few, firstLanes(len(few))
+	m.rows, m.live = few, firstLanes(len(few))
 }
 
-// emit appends the live lanes with their ranks.
-func (q *Query) emit(p *part, hits []Hit) []Hit {
-	m := q.m
+// appendHits appends the live lanes with their ranks.
+func (q *Query) appendHits(p *segmentQuery, hits []QueryHit) []QueryHit {
+	m := q.vm
 	ranks := &m.ranks
 	switch p.rankOf {
 	case compiledRank:
 		m.run(&p.rank)
-		m.numbers(p.rank.result, ranks)
+		m.laneNumbers(p.rank.result, ranks)
 	case noRank:
 		*ranks = [lanes]float64{}
 	}
@@ -211,13 +211,13 @@ func (q *Query) emit(p *part, hits []Hit) []Hit {
 	hits = slices.Grow(hits, m.live.count())
 	hits = hits[:n+m.live.count()]
 	for w, word := range m.live {
-		if m.picked == nil && w<<6 < len(m.seg.rows)-m.base {
-			n += fillHits(hits[n:], m.seg.rows[m.base+w<<6:], (*[64]float64)(ranks[w<<6:]), word)
+		if m.rows == nil && w<<6 < len(m.segment.rows)-m.base {
+			n += fillHits(hits[n:], m.segment.rows[m.base+w<<6:], (*[64]float64)(ranks[w<<6:]), word)
 			continue
 		}
 		for ; word != 0; word &= word - 1 {
 			lane := w<<6 + trailingZeros(word)
-			hits[n] = Hit{m.seg.rows[m.row(lane)], ranks[lane]}
+			hits[n] = QueryHit{m.segment.rows[m.row(lane)], ranks[lane]}
 			n++
 		}
 	}
@@ -228,70 +228,70 @@ func (q *Query) emit(p *part, hits []Hit) []Hit {
 }
 
 // fillHits makes a hit of each row of a word, and says how many there are.
-func fillHits(hits []Hit, rows []Row, ranks *[64]float64, word uint64) (n int) {
+func fillHits(hits []QueryHit, rows []RowID, ranks *[64]float64, word uint64) (n int) {
 	for ; word != 0; word &= word - 1 {
 		lane := trailingZeros(word) & 63
-		hits[n] = Hit{rows[lane], ranks[lane]}
+		hits[n] = QueryHit{rows[lane], ranks[lane]}
 		n++
 	}
 	return n
 }
 
 // rankOneByOne evaluates the ranks of the lanes that were just emitted.
-func (q *Query) rankOneByOne(hits []Hit) {
+func (q *Query) rankOneByOne(hits []QueryHit) {
 	n := 0
-	for w, word := range q.m.live {
+	for w, word := range q.vm.live {
 		for ; word != 0; word &= word - 1 {
-			hits[n].Rank = q.rankByTree(q.m.row(w<<6 + trailingZeros(word)))
+			hits[n].Rank = q.rankByTree(q.vm.row(w<<6 + trailingZeros(word)))
 			n++
 		}
 	}
 }
 
-// numbers are the lanes of a number, 0 where there is none.
-func (m *machine) numbers(x operand, out *[lanes]float64) {
-	gaps := m.m[x.undef]
+// laneNumbers are the lanes of a number, 0 where there is none.
+func (m *vectorVM) laneNumbers(x compiledOperand, out *[lanes]float64) {
+	gaps := m.masks[x.undefined]
 	for w := range gaps {
-		gaps[w] |= m.m[x.bad][w]
+		gaps[w] |= m.masks[x.errors][w]
 	}
 	switch x.kind {
 	case Boolean:
 		for i := range out {
-			out[i] = float64(m.m[x.at][i>>6] >> (i & 63) & 1)
+			out[i] = float64(m.masks[x.at][i>>6] >> (i & 63) & 1)
 		}
 	case Integer:
-		for i, a := range m.v[x.at] {
+		for i, a := range m.vectors[x.at] {
 			out[i] = float64(int64(a))
 		}
 	default:
-		for i, a := range m.v[x.at] {
+		for i, a := range m.vectors[x.at] {
 			out[i] = math.Float64frombits(a)
 		}
 	}
-	if !gaps.none() {
+	if !gaps.isEmpty() {
 		gaps.each(func(lane int) { out[lane] = 0 })
 	}
 }
 
-// hold takes the lanes for which a condition does not hold from the live ones.
-func (q *Query) hold(c *cond, p *part) {
-	m := q.m
+// applyCondition takes the lanes for which a condition does not hold from the live ones.
+func (q *Query) applyCondition(c *queryCondition, p *segmentQuery) {
+	m := q.vm
 	switch {
 	case c.test.ok:
-		c.test.hold(m, q.table.texts)
+		c.test.applyTest(m, q.table.strings)
 		return
-	case !c.coded:
-		m.stray = m.live
-		m.live = mask{}
+	case !c.compiled:
+		m.undecided = m.live
+		m.live = laneMask{}
 	default:
-		m.run(&c.prog)
-		truth := &m.m[c.prog.result.at]
+		m.run(&c.program)
+		truth := &m.masks[c.program.result.at]
 		for w := range m.live {
-			m.stray[w] &= m.live[w]
-			m.live[w] &= truth[w] &^ m.stray[w]
+			m.undecided[w] &= m.live[w]
+			m.live[w] &= truth[w] &^ m.undecided[w]
 		}
 	}
-	for w, word := range m.stray {
+	for w, word := range m.undecided {
 		for ; word != 0; word &= word - 1 {
 			lane := w<<6 + trailingZeros(word)
 			if q.condByTree(c, p, m.row(lane)).IsTrue() {

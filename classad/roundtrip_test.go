@@ -15,7 +15,7 @@ func FuzzRoundTrip(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g := generator{data: data}
+		g := adGenerator{data: data}
 		ad := g.ad(4)
 		back, err := Parse(ad.String())
 		if err != nil || !identicalAds(ad, back) {
@@ -31,7 +31,7 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 		old := ad.Old()
 		fromOld, err := ParseOld(old)
-		if g.notInOld {
+		if g.oldUnrepresentable {
 			return
 		}
 		if err != nil || !identicalAds(ad, fromOld) {
@@ -40,14 +40,14 @@ func FuzzRoundTrip(f *testing.F) {
 	})
 }
 
-// generator makes ads of bytes.
-type generator struct {
-	data     []byte
-	badNames bool // a name is not UTF-8, which JSON cannot hold
-	notInOld bool // something is in the ad that old syntax cannot hold
+// adGenerator makes ads of bytes.
+type adGenerator struct {
+	data               []byte
+	badNames           bool // a name is not UTF-8, which JSON cannot hold
+	oldUnrepresentable bool // something is in the ad that old syntax cannot hold
 }
 
-func (g *generator) byte() byte {
+func (g *adGenerator) byte() byte {
 	if len(g.data) == 0 {
 		return 0
 	}
@@ -56,9 +56,9 @@ func (g *generator) byte() byte {
 	return c
 }
 
-func (g *generator) n(n int) int { return int(g.byte()) % n }
+func (g *adGenerator) intn(n int) int { return int(g.byte()) % n }
 
-func (g *generator) bits() uint64 {
+func (g *adGenerator) bits() uint64 {
 	var n uint64
 	for range 8 {
 		n = n<<8 | uint64(g.byte())
@@ -67,77 +67,77 @@ func (g *generator) bits() uint64 {
 }
 
 // text is some text without zeros.
-func (g *generator) text() string {
-	n := min(g.n(12), len(g.data))
+func (g *adGenerator) text() string {
+	n := min(g.intn(12), len(g.data))
 	s := strings.ReplaceAll(string(g.data[:n]), "\x00", "\\")
 	g.data = g.data[n:]
-	g.notInOld = g.notInOld || strings.ContainsAny(s, "\n\r")
+	g.oldUnrepresentable = g.oldUnrepresentable || strings.ContainsAny(s, "\n\r")
 	return s
 }
 
-func (g *generator) name() string {
-	if g.n(3) > 0 {
-		return []string{"a", "b", "MY", "target", "parent", "true", "IS", "x1", "_", "Requirements", "absTime", "self"}[g.n(12)]
+func (g *adGenerator) name() string {
+	if g.intn(3) > 0 {
+		return []string{"a", "b", "MY", "target", "parent", "true", "IS", "x1", "_", "Requirements", "absTime", "self"}[g.intn(12)]
 	}
 	s := g.text()
 	if s == "" {
 		return "empty"
 	}
 	g.badNames = g.badNames || !utf8.ValidString(s)
-	g.notInOld = g.notInOld || strings.HasSuffix(s, `\`)
+	g.oldUnrepresentable = g.oldUnrepresentable || strings.HasSuffix(s, `\`)
 	return s
 }
 
-func (g *generator) ad(depth int) *Ad {
+func (g *adGenerator) ad(depth int) *Ad {
 	ad := New()
-	for range g.n(5) {
+	for range g.intn(5) {
 		ad.Insert(g.name(), Expr{g.node(depth)})
 	}
 	return ad
 }
 
-func (g *generator) exprs(depth int) []Expr {
+func (g *adGenerator) exprs(depth int) []Expr {
 	var elems []Expr
-	for range g.n(4) {
+	for range g.intn(4) {
 		elems = append(elems, Expr{g.node(depth)})
 	}
 	return elems
 }
 
-func (g *generator) literal() node {
-	switch g.n(9) {
+func (g *adGenerator) literal() exprNode {
+	switch g.intn(9) {
 	case 0:
-		return &literal{UndefinedValue()}
+		return &literalNode{UndefinedValue()}
 	case 1:
-		return &literal{ErrorValue()}
+		return &literalNode{ErrorValue()}
 	case 2:
-		return &literal{BoolValue(g.n(2) == 0)}
+		return &literalNode{BoolValue(g.intn(2) == 0)}
 	case 3:
-		return &literal{IntValue(int64(g.bits()))}
+		return &literalNode{IntValue(int64(g.bits()))}
 	case 4:
-		return &literal{IntValue(int64(g.n(200)) - 100)}
+		return &literalNode{IntValue(int64(g.intn(200)) - 100)}
 	case 5:
 		if f := math.Float64frombits(g.bits()); !math.IsNaN(f) && !math.IsInf(f, 0) {
-			return &literal{RealValue(f)}
+			return &literalNode{RealValue(f)}
 		}
-		return &literal{RealValue(math.Copysign(0, -1))}
+		return &literalNode{RealValue(math.Copysign(0, -1))}
 	case 6:
-		return &literal{AbsTimeValue(int64(g.bits())%1e11, 60*(g.n(200)-100))}
+		return &literalNode{AbsTimeValue(int64(g.bits())%1e11, 60*(g.intn(200)-100))}
 	case 7:
-		return &literal{RelTimeValue(float64(int64(g.bits()))/float64(int64(1)<<(g.n(60))) + 0)}
+		return &literalNode{RelTimeValue(float64(int64(g.bits()))/float64(int64(1)<<(g.intn(60))) + 0)}
 	}
 	s := g.text()
 	// Old syntax writes one that ends in a backslash as a substr(), which gives the same.
-	g.notInOld = g.notInOld || strings.HasSuffix(s, `\`)
-	return &literal{StringValue(s)}
+	g.oldUnrepresentable = g.oldUnrepresentable || strings.HasSuffix(s, `\`)
+	return &literalNode{StringValue(s)}
 }
 
-func (g *generator) node(depth int) node {
+func (g *adGenerator) node(depth int) exprNode {
 	if depth == 0 {
 		return g.literal()
 	}
 	depth--
-	switch g.n(16) {
+	switch g.intn(16) {
 	case 0:
 		name := g.name()
 		return &attrRef{name, hashName(name), scopeOf(name)}
@@ -146,27 +146,27 @@ func (g *generator) node(depth int) node {
 		return &rootRef{name, hashName(name)}
 	case 2, 3:
 		x, name := g.node(depth), g.name()
-		sel := &selection{x: x, name: name, hash: hashName(name)}
+		sel := &selectionNode{x: x, name: name, hash: hashName(name)}
 		if ref, ok := x.(*attrRef); ok {
 			sel.scope = ref.scope
 		}
 		return sel
 	case 4:
-		return &index{g.node(depth), g.node(depth)}
+		return &subscriptNode{g.node(depth), g.node(depth)}
 	case 5:
-		return &unary{[]operator{opAdd, opSubtract, opNot, opComplement}[g.n(4)], g.node(depth)}
+		return &unaryNode{[]exprOperator{opAdd, opSubtract, opNot, opComplement}[g.intn(4)], g.node(depth)}
 	case 6, 7:
-		return &binary{opOr + operator(g.n(int(opModulo-opOr)+1)), g.node(depth), g.node(depth)}
+		return &binaryNode{opOr + exprOperator(g.intn(int(opModulo-opOr)+1)), g.node(depth), g.node(depth)}
 	case 8:
-		return &elvis{g.node(depth), g.node(depth)}
+		return &elvisNode{g.node(depth), g.node(depth)}
 	case 9:
-		return &ternary{g.node(depth), g.node(depth), g.node(depth)}
+		return &ternaryNode{g.node(depth), g.node(depth), g.node(depth)}
 	case 10:
-		return &paren{g.node(depth)}
+		return &parenNode{g.node(depth)}
 	case 11:
 		name := g.name()
 		if foldEqual(name, "abstime") {
-			return &literal{} // is a literal if its argument is one
+			return &literalNode{} // is a literal if its argument is one
 		}
 		return &callNode{name: name, args: g.exprs(depth)}
 	case 12:
@@ -202,10 +202,10 @@ func identicalExprs(a, b []Expr) bool {
 }
 
 // identicalNodes compares expressions node for node, but for parentheses.
-func identicalNodes(a, b node) bool {
-	switch a := bare(a).(type) {
-	case *literal:
-		l, ok := bare(b).(*literal)
+func identicalNodes(a, b exprNode) bool {
+	switch a := withoutParens(a).(type) {
+	case *literalNode:
+		l, ok := withoutParens(b).(*literalNode)
 		if !ok {
 			// A time that its literal cannot hold is written as a call.
 			v := Eval(Expr{b}, nil, nil, nil)
@@ -213,37 +213,37 @@ func identicalNodes(a, b node) bool {
 		}
 		return a.v == l.v
 	case *attrRef:
-		r, ok := bare(b).(*attrRef)
+		r, ok := withoutParens(b).(*attrRef)
 		return ok && *a == *r
 	case *rootRef:
-		r, ok := bare(b).(*rootRef)
+		r, ok := withoutParens(b).(*rootRef)
 		return ok && *a == *r
-	case *selection:
-		s, ok := bare(b).(*selection)
+	case *selectionNode:
+		s, ok := withoutParens(b).(*selectionNode)
 		return ok && a.name == s.name && a.hash == s.hash && a.scope == s.scope && identicalNodes(a.x, s.x)
-	case *index:
-		i, ok := bare(b).(*index)
+	case *subscriptNode:
+		i, ok := withoutParens(b).(*subscriptNode)
 		return ok && identicalNodes(a.x, i.x) && identicalNodes(a.i, i.i)
-	case *unary:
-		u, ok := bare(b).(*unary)
+	case *unaryNode:
+		u, ok := withoutParens(b).(*unaryNode)
 		return ok && a.op == u.op && identicalNodes(a.x, u.x)
-	case *binary:
-		c, ok := bare(b).(*binary)
+	case *binaryNode:
+		c, ok := withoutParens(b).(*binaryNode)
 		return ok && a.op == c.op && identicalNodes(a.x, c.x) && identicalNodes(a.y, c.y)
-	case *elvis:
-		e, ok := bare(b).(*elvis)
+	case *elvisNode:
+		e, ok := withoutParens(b).(*elvisNode)
 		return ok && identicalNodes(a.x, e.x) && identicalNodes(a.y, e.y)
-	case *ternary:
-		c, ok := bare(b).(*ternary)
+	case *ternaryNode:
+		c, ok := withoutParens(b).(*ternaryNode)
 		return ok && identicalNodes(a.cond, c.cond) && identicalNodes(a.x, c.x) && identicalNodes(a.y, c.y)
 	case *callNode:
-		c, ok := bare(b).(*callNode)
+		c, ok := withoutParens(b).(*callNode)
 		return ok && a.name == c.name && identicalExprs(a.args, c.args)
 	case *listNode:
-		l, ok := bare(b).(*listNode)
+		l, ok := withoutParens(b).(*listNode)
 		return ok && identicalExprs(a.elems, l.elems)
 	case *adNode:
-		c, ok := bare(b).(*adNode)
+		c, ok := withoutParens(b).(*adNode)
 		return ok && identicalAds(a.ad, c.ad)
 	}
 	return false

@@ -1,7 +1,7 @@
 package classad
 
-// Row is the number of an ad in a [Table]. The number of a row that was deleted is given out again.
-type Row int32
+// RowID is the number of an ad in a [Table]. The number of a row that was deleted is given out again.
+type RowID int32
 
 // Table holds many ads in columns, so that one request can be matched with all of them at once: see [Table.Compile]. It keeps columns
 // only for attributes that some query mentions, and the attributes that these lead to.
@@ -12,52 +12,52 @@ type Row int32
 //
 // A Table and its queries are not safe for concurrent use.
 type Table struct {
-	policy        []string
-	policyColumns []int
-	lax           bool
+	policy            []string
+	policyColumns     []int
+	matchAllByDefault bool
 
-	attrs  []attribute
-	filled int            // attributes that all segments have columns for
-	byName map[string]int // in lower case
-	rows   []place
-	free   []Row
+	attrs         []schemaColumn
+	filledColumns int            // attributes that all segments have columns for
+	byName        map[string]int // in lower case
+	rows          []rowLocation
+	free          []RowID
 
-	segments  []*segment
-	shapes    map[string]*segment
-	reshaped  bool // shapes are out of date
-	loose     *segment
-	templates []*template
-	texts     *dictionary
-	others    *dictionary
-	bound     int // values in the dictionaries above which the table is built anew
-	columns   int // columns above which it is
-	epoch     int // rises when it is
-	changes   int // rows that were placed since
-	asked     int // queries that were run since
+	segments       []*tableSegment
+	shapes         map[string]*tableSegment
+	reshaped       bool // shapes are out of date
+	rowByRow       *tableSegment
+	templates      []*exprTemplate
+	strings        *valueDictionary
+	otherValues    *valueDictionary
+	maxValues      int // values in the dictionaries above which the table is built anew
+	maxColumnCount int // maxColumnCount above which it is
+	epoch          int // rises when it is
+	placements     int // rows that were placed since
+	queriesRun     int // queries that were run since
 
-	m       machine
-	nowhere *frame // around lists and ads that are kept as values: looking further than into them is noticed
-	probe   evaluator
-	cells   []cell // of the row that is being placed
-	one     cell
-	key     []byte
-	text    []byte
-	tells   bitmap
-	there   bitmap
+	vm           vectorVM
+	outerScope   *nameScope // around lists and ads that are kept as values: looking further than into them is noticed
+	evaluator    evaluator
+	cells        []tableCell // of the row that is being placed
+	singleRow    tableCell
+	key          []byte
+	text         []byte
+	checkedAttrs rowSet
+	presentAttrs rowSet
 }
 
-// attribute is one column of the schema.
-type attribute struct {
-	name  string
-	hash  uint32
-	usual class // of the first value that was seen: what a column is in which no row has any
+// schemaColumn is one column of the schema.
+type schemaColumn struct {
+	name       string
+	hash       uint32
+	usualClass columnClass // of the first value that was seen: what a column is in which no row has any
 }
 
-// place is where a row is kept.
-type place struct {
-	ad  *Ad
-	seg *segment
-	at  int
+// rowLocation is where a row is kept.
+type rowLocation struct {
+	ad      *Ad
+	segment *tableSegment
+	row     int
 }
 
 // TableOptions say how the rows of a [Table] speak for themselves.
@@ -65,8 +65,8 @@ type TableOptions struct {
 	// Requirements are the attributes that may hold a row's own condition on its partner, of which the first that the row has counts.
 	// Without any it is Requirements.
 	Requirements []string
-	// Lax rows take everybody if they have no such attribute. Otherwise they match nobody, as in [Match].
-	Lax bool
+	// MatchAllByDefault rows take everybody if they have no such attribute. Otherwise they match nobody, as in [Match].
+	MatchAllByDefault bool
 }
 
 // Bounds on what is kept in columns. What is beyond them is evaluated one by one.
@@ -82,7 +82,7 @@ const (
 
 // NewTable is an empty table.
 func NewTable(o TableOptions) *Table {
-	t := &Table{policy: o.Requirements, lax: o.Lax, columns: fewColumns}
+	t := &Table{policy: o.Requirements, matchAllByDefault: o.MatchAllByDefault, maxColumnCount: fewColumns}
 	if len(t.policy) == 0 {
 		t.policy = []string{"Requirements"}
 	}
@@ -94,7 +94,7 @@ func NewTable(o TableOptions) *Table {
 func (t *Table) Len() int { return len(t.rows) - len(t.free) }
 
 // Ad is the ad of a row; nil if there is no such row.
-func (t *Table) Ad(r Row) *Ad {
+func (t *Table) Ad(r RowID) *Ad {
 	if r < 0 || int(r) >= len(t.rows) {
 		return nil
 	}
@@ -102,103 +102,103 @@ func (t *Table) Ad(r Row) *Ad {
 }
 
 // Add puts an ad into the table and returns the number of its row. The ad must not be changed as long as it is there.
-func (t *Table) Add(ad *Ad) Row {
-	var r Row
+func (t *Table) Add(ad *Ad) RowID {
+	var r RowID
 	if n := len(t.free); n > 0 {
 		r, t.free = t.free[n-1], t.free[:n-1]
 	} else {
-		r = Row(len(t.rows))
-		t.rows = append(t.rows, place{})
+		r = RowID(len(t.rows))
+		t.rows = append(t.rows, rowLocation{})
 	}
-	t.rows[r] = place{ad: ad}
-	t.place(r)
+	t.rows[r] = rowLocation{ad: ad}
+	t.placeRow(r)
 	return r
 }
 
 // Set replaces the ad of a row.
-func (t *Table) Set(r Row, ad *Ad) {
+func (t *Table) Set(r RowID, ad *Ad) {
 	p := &t.rows[r]
 	if p.ad == nil {
 		panic("classad: Set of a row that is not in the table")
 	}
 	p.ad = ad
-	if p.seg.loose || ad.hides || !t.refresh(p, 0) {
-		t.place(r)
+	if p.segment.rowByRow || ad.hasReservedNames || !t.updateInPlace(p, 0) {
+		t.placeRow(r)
 	}
 }
 
 // Delete takes a row out of the table.
-func (t *Table) Delete(r Row) {
+func (t *Table) Delete(r RowID) {
 	if t.rows[r].ad == nil {
 		panic("classad: Delete of a row that is not in the table")
 	}
-	t.unplace(r)
-	t.rows[r] = place{}
+	t.removeRow(r)
+	t.rows[r] = rowLocation{}
 	t.free = append(t.free, r)
 }
 
-func (t *Table) unplace(r Row) {
+func (t *Table) removeRow(r RowID) {
 	p := &t.rows[r]
-	if p.seg == nil {
+	if p.segment == nil {
 		return
 	}
-	if moved := p.seg.drop(p.at); moved >= 0 {
-		t.rows[moved].at = p.at
+	if moved := p.segment.drop(p.row); moved >= 0 {
+		t.rows[moved].row = p.row
 	}
-	p.seg = nil
+	p.segment = nil
 }
 
-// refresh writes the columns of a row from the first on where it stands; ok is false if it belongs elsewhere now.
-func (t *Table) refresh(p *place, first int) (ok bool) {
-	s, x := p.seg, &t.one
+// updateInPlace writes the columns of a row from the first on where it stands; ok is false if it belongs elsewhere now.
+func (t *Table) updateInPlace(p *rowLocation, first int) (ok bool) {
+	s, x := p.segment, &t.singleRow
 	for c := first; c < len(s.cols); c++ {
-		t.cell(x, c, p.ad, &s.cols[c])
-		if x.class != ofNothing && x.class != ofExpr && t.attrs[c].usual == ofNothing {
+		t.readCell(x, c, p.ad, &s.cols[c])
+		if x.class != classNone && x.class != classExpr && t.attrs[c].usualClass == classNone {
 			t.firstValue(c, x.class)
 		}
-		if !s.cols[c].takes(x) || s.tells.has(c) && x.there != s.there.has(c) {
+		if !s.cols[c].accepts(x) || s.checkedAttrs.has(c) && x.present != s.presentAttrs.has(c) {
 			return false
 		}
-		s.cols[c].put(t, p.at, x)
+		s.cols[c].setCell(t, p.row, x)
 	}
 	return true
 }
 
-// place finds the segment of a row and puts it there.
-func (t *Table) place(r Row) {
-	t.unplace(r)
-	t.changes++
+// placeRow finds the segment of a row and puts it there.
+func (t *Table) placeRow(r RowID) {
+	t.removeRow(r)
+	t.placements++
 	p := &t.rows[r]
-	inColumns := t.readCells(p.ad)
-	for t.filled < len(t.attrs) { // a new expression has led to new attributes
-		t.fill()
-		inColumns = t.readCells(p.ad)
+	inColumns := t.readAd(p.ad)
+	for t.filledColumns < len(t.attrs) { // a new expression has led to new attributes
+		t.addNewColumns()
+		inColumns = t.readAd(p.ad)
 	}
-	p.seg = t.loose
+	p.segment = t.rowByRow
 	if inColumns {
-		p.seg = t.segment()
+		p.segment = t.segment()
 	}
-	p.at = p.seg.add(r)
-	for c := range p.seg.cols {
-		p.seg.cols[c].put(t, p.at, &t.cells[c])
+	p.row = p.segment.add(r)
+	for c := range p.segment.cols {
+		p.segment.cols[c].setCell(t, p.row, &t.cells[c])
 	}
 }
 
-// readCells reads an ad into t.cells; ok is false if it does not fit into columns.
-func (t *Table) readCells(ad *Ad) (ok bool) {
-	if ad.hides {
+// readAd reads an ad into t.cells; ok is false if it does not fit into columns.
+func (t *Table) readAd(ad *Ad) (ok bool) {
+	if ad.hasReservedNames {
 		return false
 	}
 	for c := 0; c < len(t.attrs); c++ { // the schema may grow on the way
 		if c == len(t.cells) {
-			t.cells = append(t.cells, cell{})
+			t.cells = append(t.cells, tableCell{})
 		}
 		x := &t.cells[c]
-		t.cell(x, c, ad, nil)
-		if x.class == ofExpr && x.form == nil {
+		t.readCell(x, c, ad, nil)
+		if x.class == classExpr && x.template == nil {
 			return false
 		}
-		if x.class != ofNothing && x.class != ofExpr && t.attrs[c].usual == ofNothing {
+		if x.class != classNone && x.class != classExpr && t.attrs[c].usualClass == classNone {
 			t.firstValue(c, x.class)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// pool is a table of so many machines: of a few kinds, with free amounts of their own, a policy, and a job that asks five things of them.
-func pool(tb testing.TB, machines int) (*Table, []*Ad) {
+// benchTable is a table of so many machines: of a few kinds, with free amounts of their own, a policy, and a job that asks five things of them.
+func benchTable(tb testing.TB, machines int) (*Table, []*Ad) {
 	machine, err := Parse(machineText())
 	if err != nil {
 		tb.Fatal(err)
@@ -43,7 +43,7 @@ const common = `[ RequestCpus = 1; RequestMemory = 1000; RequestGpus = 0; Requir
 // BenchmarkSelect matches one request with all machines of a pool, both sides' requirements and the rank; ns/machine is what counts.
 func BenchmarkSelect(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
-		table, _ := pool(b, machines)
+		table, _ := benchTable(b, machines)
 		for _, job := range []struct{ name, text string }{{"selective", selective}, {"common", common}} {
 			b.Run(fmt.Sprintf("%s/%d", job.name, machines), func(b *testing.B) {
 				ad, err := Parse(job.text)
@@ -52,7 +52,7 @@ func BenchmarkSelect(b *testing.B) {
 				}
 				q := table.Compile(ad)
 				q.unindexed = true
-				hits := q.Select(make([]Hit, 0, machines), nil)
+				hits := q.Select(make([]QueryHit, 0, machines), nil)
 				b.ReportAllocs()
 				for b.Loop() {
 					hits = q.Select(hits[:0], nil)
@@ -68,13 +68,13 @@ func BenchmarkSelect(b *testing.B) {
 func BenchmarkSelectIndexed(b *testing.B) {
 	for _, machines := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(machines), func(b *testing.B) {
-			table, _ := pool(b, machines)
+			table, _ := benchTable(b, machines)
 			ad, err := Parse(`[ RequestMemory = 1000; Requirements = TARGET.Name == "slot1@node004242" && TARGET.Memory > 0 ]`)
 			if err != nil {
 				b.Fatal(err)
 			}
 			q := table.Compile(ad)
-			hits := make([]Hit, 0, machines)
+			hits := make([]QueryHit, 0, machines)
 			for range 10 {
 				hits = q.Select(hits[:0], nil)
 			}
@@ -91,7 +91,7 @@ func BenchmarkSelectIndexed(b *testing.B) {
 
 // BenchmarkSet brings the table up to date with a machine that has changed, its ad already parsed.
 func BenchmarkSet(b *testing.B) {
-	table, ads := pool(b, 10_000)
+	table, ads := benchTable(b, 10_000)
 	for _, text := range []string{selective, `[ Requirements = TARGET.LoadAvg < 0.3 && TARGET.Name != "" && TARGET.Disk > 0 ]`} {
 		ad, err := Parse(text)
 		if err != nil {
@@ -113,7 +113,7 @@ func BenchmarkSet(b *testing.B) {
 
 // BenchmarkCompile compiles a request for a table that has the columns.
 func BenchmarkCompile(b *testing.B) {
-	table, _ := pool(b, 1000)
+	table, _ := benchTable(b, 1000)
 	ad, err := Parse(selective)
 	if err != nil {
 		b.Fatal(err)
@@ -122,13 +122,13 @@ func BenchmarkCompile(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		q := table.Compile(ad)
-		q.ready(nil)
+		q.update(nil)
 	}
 }
 
 // BenchmarkExplain counts what keeps a request from 10,000 machines.
 func BenchmarkExplain(b *testing.B) {
-	table, _ := pool(b, 10_000)
+	table, _ := benchTable(b, 10_000)
 	ad, err := Parse(selective)
 	if err != nil {
 		b.Fatal(err)
@@ -141,7 +141,7 @@ func BenchmarkExplain(b *testing.B) {
 
 // BenchmarkSelectByTree is what BenchmarkSelect does, by evaluating trees.
 func BenchmarkSelectByTree(b *testing.B) {
-	_, ads := pool(b, 10_000)
+	_, ads := benchTable(b, 10_000)
 	ad, err := Parse(common)
 	if err != nil {
 		b.Fatal(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// manyKinds is a table of rows of many types, of which some have an expression that no other has.
-func manyKinds(t *testing.T) (*Table, []*Ad) {
+// mixedTable is a table of rows of many types, of which some have an expression that no other has.
+func mixedTable(t *testing.T) (*Table, []*Ad) {
 	table := NewTable(TableOptions{})
 	var ads []*Ad
 	for i := range 1500 {
@@ -16,7 +16,7 @@ func manyKinds(t *testing.T) (*Table, []*Ad) {
 		if i%2 == 0 {
 			src = fmt.Sprintf(`[ x = %d; Requirements = member(%d, { TARGET.n, %d }) || x%d ]`, i, i, i, i)
 		}
-		ad := mustParse(t, src)
+		ad := parseOrFail(t, src)
 		ads = append(ads, ad)
 		table.Add(ad)
 	}
@@ -26,7 +26,7 @@ func manyKinds(t *testing.T) (*Table, []*Ad) {
 // askBounded asks a table the i-th of many different questions, and holds its bounds.
 func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 	t.Helper()
-	job := mustParse(t, fmt.Sprintf(`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64))
+	job := parseOrFail(t, fmt.Sprintf(`[ n = %d; Requirements = TARGET.x > %d && isUndefined(TARGET.z%d) || TARGET.y%d == 1 ]`, i%9, i/3, i, i%64))
 	hits := table.Compile(job).Select(nil, nil)
 	want := 0
 	for _, ad := range ads {
@@ -44,7 +44,7 @@ func askBounded(t *testing.T, table *Table, ads []*Ad, i int, compare bool) {
 
 // TestTableBounds gives a table more columns, expressions and kinds of rows than it keeps.
 func TestTableBounds(t *testing.T) {
-	table, ads := manyKinds(t)
+	table, ads := mixedTable(t)
 	for i := range 10 {
 		askBounded(t, table, ads, i*100, true)
 	}
@@ -61,8 +61,8 @@ func TestTableBounds(t *testing.T) {
 
 // TestTableForgetsStrings gives a table more strings than it remembers, in one row after another.
 func TestTableForgetsStrings(t *testing.T) {
-	table, ads := manyKinds(t)
-	q := table.Where(parsed(t, `Name == "changing"`))
+	table, ads := mixedTable(t)
+	q := table.Where(parseTestExpr(t, `Name == "changing"`))
 	for i := range 2*fewValues + 10_000 {
 		ads[0] = New()
 		ads[0].SetString("Name", fmt.Sprint("name", i))
@@ -72,7 +72,7 @@ func TestTableForgetsStrings(t *testing.T) {
 		}
 	}
 	q.Select(nil, nil)
-	if n := len(table.texts.values); n > 2*fewValues+len(ads) {
+	if n := len(table.strings.values); n > 2*fewValues+len(ads) {
 		t.Fatalf("the dictionary remembers %d strings", n)
 	}
 	table.check(t)
@@ -86,7 +86,7 @@ func TestTableKeepsStrings(t *testing.T) {
 		ad.SetString("Name", fmt.Sprint("name", i))
 		many.Add(ad)
 	}
-	q := many.Where(parsed(t, `Name == "name7"`))
+	q := many.Where(parseTestExpr(t, `Name == "name7"`))
 	q.Select(nil, nil)
 	epoch := many.epoch
 	for range 5 {
@@ -100,11 +100,11 @@ func TestTableKeepsStrings(t *testing.T) {
 // TestTableLongValue holds that a row with a list that is too long to be kept is evaluated by itself.
 func TestTableLongValue(t *testing.T) {
 	long := NewTable(TableOptions{})
-	long.Add(mustParse(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
-	long.Add(mustParse(t, `[ l = { 1 }; Requirements = true ]`))
-	job := mustParse(t, `[ Requirements = member(1, TARGET.l) ]`)
-	if hits := long.Compile(job).Select(nil, nil); len(hits) != 2 || len(long.loose.rows) != 1 {
-		t.Fatalf("%d rows match, and %d are evaluated by themselves", len(hits), len(long.loose.rows))
+	long.Add(parseOrFail(t, fmt.Sprintf(`[ l = { "%s", 1 }; Requirements = true ]`, strings.Repeat("x", maxOther))))
+	long.Add(parseOrFail(t, `[ l = { 1 }; Requirements = true ]`))
+	job := parseOrFail(t, `[ Requirements = member(1, TARGET.l) ]`)
+	if hits := long.Compile(job).Select(nil, nil); len(hits) != 2 || len(long.rowByRow.rows) != 1 {
+		t.Fatalf("%d rows match, and %d are evaluated by themselves", len(hits), len(long.rowByRow.rows))
 	}
 }
 
@@ -112,14 +112,14 @@ func TestTableLongValue(t *testing.T) {
 func TestTableBudget(t *testing.T) {
 	slow := NewTable(TableOptions{})
 	for range 2000 {
-		slow.Add(mustParse(t, `[ Requirements = true ]`))
+		slow.Add(parseOrFail(t, `[ Requirements = true ]`))
 	}
 	text := "[ x0 = 1"
 	for i := range 12 {
 		text += fmt.Sprintf("; x%d = x%d + x%d", i+1, i, i)
 	}
-	q := slow.Compile(mustParse(t, text+"; Requirements = x12 > 0 && eval(TARGET.y ?: \"true\") ]"))
-	if hits := q.Select(nil, &Env{Steps: 200_000}); len(hits) == 0 || len(hits) == 2000 || q.budget > 0 {
+	q := slow.Compile(parseOrFail(t, text+"; Requirements = x12 > 0 && eval(TARGET.y ?: \"true\") ]"))
+	if hits := q.Select(nil, &EvalEnv{Steps: 200_000}); len(hits) == 0 || len(hits) == 2000 || q.budget > 0 {
 		t.Fatalf("%d rows match, and %d nodes are left", len(hits), q.budget)
 	}
 }
@@ -130,10 +130,10 @@ func TestExplainBound(t *testing.T) {
 	for i := range 40 {
 		text += fmt.Sprintf("; a%d = a%d && a%d", i, i+1, i+1)
 	}
-	job := mustParse(t, text+"; a40 = TARGET.n > 1 ]")
+	job := parseOrFail(t, text+"; a40 = TARGET.n > 1 ]")
 	names := NewTable(TableOptions{})
-	names.Add(mustParse(t, `[ n = 2; Requirements = true ]`))
-	machine := mustParse(t, strings.ReplaceAll(text, "n > 1", "RequestCpus < 1")+"; a40 = TARGET.RequestCpus < 1 ]")
+	names.Add(parseOrFail(t, `[ n = 2; Requirements = true ]`))
+	machine := parseOrFail(t, strings.ReplaceAll(text, "n > 1", "RequestCpus < 1")+"; a40 = TARGET.RequestCpus < 1 ]")
 	names.Add(machine)
 	if why := names.Compile(job).Explain(nil); why.Rows != 2 || len(why.Conjuncts) > 2*maxConjuncts {
 		t.Fatalf("%d rows and %d conjuncts", why.Rows, len(why.Conjuncts))

@@ -9,7 +9,7 @@ import (
 // A negotiator keeps the machines of its pool in a table, and asks it for those that a job can run on.
 func ExampleTable() {
 	pool := classad.NewTable(classad.TableOptions{})
-	names := map[classad.Row]string{}
+	names := map[classad.RowID]string{}
 	for _, text := range []string{
 		`[ Name = "small"; Memory = 4000; Requirements = TARGET.RequestMemory <= Memory ]`,
 		`[ Name = "large"; Memory = 64000; Requirements = TARGET.RequestMemory <= Memory ]`,
@@ -36,7 +36,7 @@ func ExampleTable() {
 
 // What keeps a job waiting is counted conjunct by conjunct.
 func ExampleQuery_Explain() {
-	pool := classad.NewTable(classad.TableOptions{Lax: true})
+	pool := classad.NewTable(classad.TableOptions{MatchAllByDefault: true})
 	for _, text := range []string{
 		`[ Arch = "X86_64"; Memory = 16000 ]`,
 		`[ Arch = "X86_64"; Memory = 64000 ]`,
@@ -58,10 +58,10 @@ func ExampleQuery_Explain() {
 	why := pool.Compile(job).Explain(nil)
 	fmt.Println(why.Matched, "of", why.Rows)
 	for i, c := range why.Conjuncts {
-		fmt.Printf("%d %s: true %d, false %d, undefined %d\n", i, c.Means, c.Pass, c.Fail, c.Undefined)
+		fmt.Printf("%d %s: true %d, false %d, undefined %d\n", i, c.Substituted, c.Pass, c.Fail, c.Undefined)
 	}
-	c := why.Conjuncts[why.Most]
-	fmt.Printf("%d would do but for %s; the best of them has %s\n", c.Alone, c.Expr, c.Nearest)
+	c := why.Conjuncts[why.MostExcluding]
+	fmt.Printf("%d would do but for %s; the best of them has %s\n", c.OnlyObstacle, c.Expr, c.BestValue)
 	fmt.Println("no machine meets", why.Conflicts[0].Conjuncts, "together")
 	// Output:
 	// 0 of 4

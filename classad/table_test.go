@@ -15,11 +15,11 @@ func (t *Table) check(tb testing.TB) {
 	for _, s := range t.segments {
 		rows += len(s.rows)
 		for at, r := range s.rows {
-			if p := t.rows[r]; p.seg != s || p.at != at {
-				tb.Fatalf("row %d is at %d of its segment, and knows of %d", r, at, p.at)
+			if p := t.rows[r]; p.segment != s || p.row != at {
+				tb.Fatalf("row %d is at %d of its segment, and knows of %d", r, at, p.row)
 			}
 		}
-		if s.loose {
+		if s.rowByRow {
 			continue
 		}
 		if len(s.cols) != len(t.attrs) {
@@ -30,24 +30,24 @@ func (t *Table) check(tb testing.TB) {
 			for at, r := range s.rows {
 				ad := t.rows[r].ad
 				expr, there := ad.Lookup(t.attrs[c].name)
-				if s.tells.has(c) && s.there.has(c) != there {
-					tb.Fatalf("%s of %s is there: %v, and its segment says %v", t.attrs[c].name, ad, there, s.there.has(c))
+				if s.checkedAttrs.has(c) && s.presentAttrs.has(c) != there {
+					tb.Fatalf("%s of %s is there: %v, and its segment says %v", t.attrs[c].name, ad, there, s.presentAttrs.has(c))
 				}
-				if col.class == ofExpr {
-					if _, ok := col.form.fits(expr.n, nil); !ok {
+				if col.class == classExpr {
+					if _, ok := col.template.fits(expr.n, nil); !ok {
 						tb.Fatalf("%s of %s is in a segment with another expression", t.attrs[c].name, ad)
 					}
 					continue
 				}
 				want, got := ad.Eval(t.attrs[c].name, nil), col.value(t, at)
-				if got.String() != want.String() || got.kind == Undefined != col.undef.has(at) || got.kind == Error != col.bad.has(at) {
+				if got.String() != want.String() || got.kind == Undefined != col.undefined.has(at) || got.kind == Error != col.errors.has(at) {
 					tb.Fatalf("%s of %s is %s in the table, want %s", t.attrs[c].name, ad, got, want)
 				}
 				undefs += b2i(got.kind == Undefined)
 				bads += b2i(got.kind == Error)
 			}
-			if col.class != ofExpr && (undefs != col.undefs || bads != col.bads) {
-				tb.Fatalf("%s: %d undefined and %d bad, counted %d and %d", t.attrs[c].name, undefs, bads, col.undefs, col.bads)
+			if col.class != classExpr && (undefs != col.undefinedCount || bads != col.errorCount) {
+				tb.Fatalf("%s: %d undefined and %d bad, counted %d and %d", t.attrs[c].name, undefs, bads, col.undefinedCount, col.errorCount)
 			}
 		}
 	}
@@ -155,9 +155,9 @@ func randomAd(r *rand.Rand, t testing.TB) *Ad {
 // checkTable holds what queries say against what Match says, while rows come, change and go.
 func checkTable(t testing.TB, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	env := &Env{Now: time.Unix(1e9, 0).UTC(), Steps: 100_000}
+	env := &EvalEnv{Now: time.Unix(1e9, 0).UTC(), Steps: 100_000}
 	table := NewTable(TableOptions{})
-	model := map[Row]*Ad{}
+	model := map[RowID]*Ad{}
 	policies := []string{"true", "TARGET.a >= a", "g && TARGET.b > 0", "g", "a < 3 || d == 2", randomExpr(r, 3), randomExpr(r, 3)}
 	machine := func() *Ad {
 		ad := randomAd(r, t)
@@ -168,9 +168,9 @@ func checkTable(t testing.TB, seed uint64) {
 		}
 		return ad
 	}
-	var requests []request
-	rows := func() []Row {
-		list := make([]Row, 0, len(model))
+	var requests []testRequest
+	rows := func() []RowID {
+		list := make([]RowID, 0, len(model))
 		for row := range model {
 			list = append(list, row)
 		}
@@ -206,7 +206,7 @@ func checkTable(t testing.TB, seed uint64) {
 					t.Fatal(err)
 				}
 			}
-			requests = append(requests, request{job, table.Compile(job)})
+			requests = append(requests, testRequest{job, table.Compile(job)})
 		}
 		for _, req := range requests {
 			compareWithMatch(t, seed, req.q, req.job, model, rows(), env)
@@ -215,9 +215,9 @@ func checkTable(t testing.TB, seed uint64) {
 }
 
 // compareWithMatch holds what a query says of each row against what Match says.
-func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Row]*Ad, rows []Row, env *Env) {
+func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[RowID]*Ad, rows []RowID, env *EvalEnv) {
 	t.Helper()
-	hits := map[Row]float64{}
+	hits := map[RowID]float64{}
 	for _, h := range q.Select(nil, env) {
 		if _, twice := hits[h.Row]; twice {
 			t.Fatalf("seed %d: row %d is found twice", seed, h.Row)
@@ -242,7 +242,7 @@ func compareWithMatch(t testing.TB, seed uint64, q *Query, job *Ad, model map[Ro
 }
 
 // checkExplain holds an explanation against Reasons.
-func checkExplain(t testing.TB, x *Explanation, job *Ad, row Row, machine *Ad, env *Env) {
+func checkExplain(t testing.TB, x *Explanation, job *Ad, row RowID, machine *Ad, env *EvalEnv) {
 	t.Helper()
 	want := map[string]bool{}
 	refuses := false
@@ -297,15 +297,15 @@ func FuzzCompiled(f *testing.F) {
 		if err != nil {
 			return
 		}
-		env := &Env{Now: time.Unix(1e9, 0).UTC(), Steps: 10_000}
+		env := &EvalEnv{Now: time.Unix(1e9, 0).UTC(), Steps: 10_000}
 		for _, job := range []*Ad{randomAd(rand.New(rand.NewPCG(uint64(len(src)), 1)), t), New()} {
 			job.Insert("Requirements", e)
 			job.Insert("Rank", e)
 			hits := table.Compile(job).Select(nil, env)
 			for i, row := range rows {
 				want := Match(job, row, env)
-				at := slices.IndexFunc(hits, func(h Hit) bool { return h.Row == Row(i) })
-				if (at >= 0) != want.Matched && !beyond(job, row, env) {
+				at := slices.IndexFunc(hits, func(h QueryHit) bool { return h.Row == RowID(i) })
+				if (at >= 0) != want.Matched && !reachesBound(job, row, env) {
 					t.Fatalf("%s\nwith %s\nis %v, want %+v", job, row, at >= 0, want)
 				}
 				if at >= 0 && want.Matched && hits[at].Rank != want.LeftRank && hits[at].Rank == hits[at].Rank {
@@ -316,14 +316,14 @@ func FuzzCompiled(f *testing.F) {
 	})
 }
 
-// beyond says whether a match reaches a bound of env: what is compiled needs fewer steps.
-func beyond(job, row *Ad, env *Env) bool {
+// reachesBound says whether a match reaches a bound of env: what is compiled needs fewer steps.
+func reachesBound(job, row *Ad, env *EvalEnv) bool {
 	more := *env
 	more.Steps = MaxSteps
 	return Match(job, row, &more).Left.String() != Match(job, row, env).Left.String()
 }
 
-func parsed(t testing.TB, src string) Expr {
+func parseTestExpr(t testing.TB, src string) Expr {
 	t.Helper()
 	e, err := ParseExpr(src)
 	if err != nil {
@@ -334,8 +334,8 @@ func parsed(t testing.TB, src string) Expr {
 
 // TestUnconditional holds that a job that asks for nothing matches all rows that ask for nothing, with a rank of 0, and no row that is gone.
 func TestUnconditional(t *testing.T) {
-	table := NewTable(TableOptions{Requirements: []string{"Requirements"}, Lax: true})
-	var rows []Row
+	table := NewTable(TableOptions{Requirements: []string{"Requirements"}, MatchAllByDefault: true})
+	var rows []RowID
 	for range 300 {
 		rows = append(rows, table.Add(New()))
 	}
@@ -343,27 +343,27 @@ func TestUnconditional(t *testing.T) {
 	job.SetBool("Requirements", true)
 	q := table.Compile(job)
 	for gone := range 3 {
-		hits := q.Select(nil, &Env{})
+		hits := q.Select(nil, &EvalEnv{})
 		if len(hits) != len(rows)-gone {
 			t.Fatalf("%d of %d rows match, %d are gone", len(hits), len(rows), gone)
 		}
 		for _, h := range hits {
-			if rank, ok := q.Match(h.Row, &Env{}); !ok || rank != 0 || h.Rank != 0 {
+			if rank, ok := q.Match(h.Row, &EvalEnv{}); !ok || rank != 0 || h.Rank != 0 {
 				t.Fatalf("row %d: rank %g and %g, %t", h.Row, h.Rank, rank, ok)
 			}
 		}
 		table.Delete(rows[gone])
-		if _, ok := q.Match(rows[gone], &Env{}); ok {
+		if _, ok := q.Match(rows[gone], &EvalEnv{}); ok {
 			t.Fatalf("row %d matches, and is gone", gone)
 		}
 	}
 	no := New()
 	no.SetBool("Requirements", false)
 	table.Set(rows[5], no)
-	if _, ok := q.Match(rows[5], &Env{}); ok {
+	if _, ok := q.Match(rows[5], &EvalEnv{}); ok {
 		t.Error("a row matches that takes nobody")
 	}
-	if hits := q.Select(nil, &Env{}); len(hits) != len(rows)-4 {
+	if hits := q.Select(nil, &EvalEnv{}); len(hits) != len(rows)-4 {
 		t.Errorf("%d rows match", len(hits))
 	}
 }

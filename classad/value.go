@@ -30,17 +30,17 @@ func (k ValueKind) String() string {
 // expressions and the scope to evaluate them in. Compare values with [Value.Identity], not with ==.
 type Value struct {
 	kind ValueKind
-	off  int32      // AbsTime: seconds east of UTC; Error: its cause
-	num  uint64     // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits; Error: of its cause
-	str  string     // String; Error: of its cause
-	comp *composite // List, AdValue
+	off  int32           // AbsTime: seconds east of UTC; Error: its cause
+	num  uint64          // Boolean, Integer, AbsTime: an int64; Real, RelTime: float64 bits; Error: of its cause
+	str  string          // String; Error: of its cause
+	comp *compositeValue // List, AdValue
 }
 
-// composite is the body of a list or an ad value.
-type composite struct {
-	elems []Expr // of a list
-	ad    *Ad    // of an ad
-	in    *frame // where the elements' names are looked up, and the enclosing scope of ad; nil for none
+// compositeValue is the body of a list or an ad value.
+type compositeValue struct {
+	elems []Expr     // of a list
+	ad    *Ad        // of an ad
+	in    *nameScope // where the elements' names are looked up, and the enclosing scope of ad; nil for none
 }
 
 // UndefinedValue is UNDEFINED.
@@ -80,11 +80,11 @@ func ListValue(values ...Value) Value {
 	for i, v := range values {
 		elems[i] = v.Expr()
 	}
-	return Value{kind: List, comp: &composite{elems: elems}}
+	return Value{kind: List, comp: &compositeValue{elems: elems}}
 }
 
 // AdOf is the value of an ad. The ad must not change afterwards.
-func AdOf(ad *Ad) Value { return Value{kind: AdValue, comp: &composite{ad: ad}} }
+func AdOf(ad *Ad) Value { return Value{kind: AdValue, comp: &compositeValue{ad: ad}} }
 
 // Kind is the value's type.
 func (v Value) Kind() ValueKind { return v.kind }
@@ -119,14 +119,14 @@ func (v Value) Time() (t time.Time, ok bool) {
 func (v Value) Seconds() (s float64, ok bool) { return v.real(), v.kind == RelTime }
 
 // Elements are the elements of a List, each evaluated where the list stood, with env; ok is false for other types.
-func (v Value) Elements(env *Env) (elems []Value, ok bool) {
+func (v Value) Elements(env *EvalEnv) (elems []Value, ok bool) {
 	if v.kind != List {
 		return nil, false
 	}
 	ev := newEvaluator(nil, nil, env)
 	elems = make([]Value, len(v.comp.elems))
 	for i, e := range v.comp.elems {
-		elems[i] = ev.bounded(ev.eval(e.n, v.comp.frame(ev)))
+		elems[i] = ev.withinBounds(ev.eval(e.n, v.comp.scope(ev)))
 	}
 	return elems, true
 }
@@ -171,9 +171,9 @@ func (v Value) IsTrue() bool {
 func (v Value) Expr() Expr {
 	switch {
 	case v.comp == nil:
-		return Expr{&literal{v}}
+		return Expr{&literalNode{v}}
 	case v.comp.in != nil:
-		return Expr{&fixed{v}}
+		return Expr{&boundValue{v}}
 	case v.kind == List:
 		return Expr{&listNode{elems: v.comp.elems}}
 	}
@@ -182,26 +182,26 @@ func (v Value) Expr() Expr {
 
 // String is the value in ClassAd syntax, on one line, with 16 digits of a real as HTCondor shows results. [Value.Expr] prints them all.
 // What is longer than two MaxBytes is cut, and ends in an ellipsis.
-func (v Value) String() string { return string(style{}.value(nil, v)) }
+func (v Value) String() string { return string(printStyle{}.value(nil, v)) }
 
 // Identity is a key that is equal for values that =?= calls identical: of the same type and value, strings compared with case. Lists
 // and ads, which =?= does not compare, are identified by their text.
-func (v Value) Identity() Identity {
+func (v Value) Identity() ValueKey {
 	switch v.kind {
 	case List, AdValue:
-		return Identity{kind: v.kind, str: string(style{exact: true}.value(nil, v))}
+		return ValueKey{kind: v.kind, str: string(printStyle{exact: true}.value(nil, v))}
 	case Real, RelTime:
-		return Identity{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 is 0.0
+		return ValueKey{kind: v.kind, num: math.Float64bits(v.real() + 0)} // -0.0 is 0.0
 	case AbsTime:
-		return Identity{kind: v.kind, num: v.num}
+		return ValueKey{kind: v.kind, num: v.num}
 	case Error:
-		return Identity{kind: v.kind}
+		return ValueKey{kind: v.kind}
 	}
-	return Identity{kind: v.kind, num: v.num, str: v.str}
+	return ValueKey{kind: v.kind, num: v.num, str: v.str}
 }
 
-// Identity is a comparable form of a [Value], for map keys.
-type Identity struct {
+// ValueKey is a comparable form of a [Value], for map keys.
+type ValueKey struct {
 	kind ValueKind
 	num  uint64
 	str  string

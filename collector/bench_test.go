@@ -28,7 +28,7 @@ func BenchmarkAds(b *testing.B) {
 func benchAds(b *testing.B, whole, watched bool) {
 	const machines = 64
 	addr := "unix:" + filepath.Join(b.TempDir(), "c.sock")
-	stop := start(b, addr)
+	stop := startCollector(b, addr)
 	if watched {
 		conn, err := rpc.Dial(addr, nil, auth.Collector)
 		if err != nil {

@@ -15,14 +15,14 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/collector/adstore"
-	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/rpc"
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// start serves a collector on a socket and returns what stops it.
-func start(t testing.TB, addr string) (stop func()) {
+// startCollector serves a collector on a socket and returns what stops it.
+func startCollector(t testing.TB, addr string) (stop func()) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
 	if err != nil {
@@ -31,8 +31,8 @@ func start(t testing.TB, addr string) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		s := &service{owner: newOwner(adstore.DefaultLimits())}
-		ended <- s.serve(ctx, rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
+		s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
+		ended <- s.serve(ctx, rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true)), []net.Listener{l}, func() {})
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -44,10 +44,10 @@ func start(t testing.TB, addr string) (stop func()) {
 	return stop
 }
 
-// watch follows machine ads, and returns a channel of changes.
-func watch(t *testing.T, addrs ...string) <-chan advertise.Change {
-	changes := make(chan advertise.Change, 100)
-	w := advertise.Watcher{Collectors: addrs, Type: "Machine", Apply: func(list []advertise.Change, synced bool) {
+// watchMachineAds follows machine ads, and returns a channel of changes.
+func watchMachineAds(t *testing.T, addrs ...string) <-chan adclient.AdChange {
+	changes := make(chan adclient.AdChange, 100)
+	w := adclient.AdWatcher{Collectors: addrs, Type: "Machine", Apply: func(list []adclient.AdChange, synced bool) {
 		for _, c := range list {
 			changes <- c
 		}
@@ -65,27 +65,27 @@ func background(t *testing.T, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-func next(t *testing.T, changes <-chan advertise.Change) advertise.Change {
+func nextDelta(t *testing.T, changes <-chan adclient.AdChange) adclient.AdChange {
 	t.Helper()
 	select {
 	case c := <-changes:
 		return c
 	case <-time.After(time.Minute):
 		t.Fatal("nothing changed in 10 seconds")
-		return advertise.Change{}
+		return adclient.AdChange{}
 	}
 }
 
 // TestAdvertise takes an ad from its daemon to a watcher, through updates, a restart of the collector, and the daemon's end.
 func TestAdvertise(t *testing.T) {
 	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
-	stop := start(t, addr)
-	client := advertise.New(advertise.Config{Collectors: []string{addr}, Type: "Machine", Name: "n1"})
+	stop := startCollector(t, addr)
+	client := adclient.New(adclient.ClientConfig{Collectors: []string{addr}, Type: "Machine", Name: "n1"})
 	client.Update("[x=1]", map[string]string{"GrantKey": "00"})
 	leave := background(t, client.Run)
-	changes := watch(t, addr)
+	changes := watchMachineAds(t, addr)
 
-	if c := next(t, changes); c.Name != "n1" || c.Ad != "[x=1]" || c.Sequence != 1 || c.Private["GrantKey"] != "00" {
+	if c := nextDelta(t, changes); c.Name != "n1" || c.Ad != "[x=1]" || c.Sequence != 1 || c.Private["GrantKey"] != "00" {
 		t.Fatalf("first: %+v", c)
 	}
 	if n := client.Update("[x=1]", map[string]string{"GrantKey": "00"}); n != 1 {
@@ -95,19 +95,19 @@ func TestAdvertise(t *testing.T) {
 	if n := client.Update("[x=2]", nil); n != 2 {
 		t.Errorf("the second ad has sequence %d", n)
 	}
-	if c := next(t, changes); c.Ad != "[x=2]" || c.Sequence != 2 || len(c.Private) > 0 {
+	if c := nextDelta(t, changes); c.Ad != "[x=2]" || c.Sequence != 2 || len(c.Private) > 0 {
 		t.Fatalf("second: %+v", c)
 	}
 	t.Logf("from Update to the watcher: %v", time.Since(began))
 
 	stop()
 	client.Update("[x=3]", nil)
-	start(t, addr)
-	if c := next(t, changes); c.Ad != "[x=3]" || c.Sequence != 3 {
+	startCollector(t, addr)
+	if c := nextDelta(t, changes); c.Ad != "[x=3]" || c.Sequence != 3 {
 		t.Fatalf("after the restart: %+v", c)
 	}
 	leave()
-	if c := next(t, changes); !c.Removed || c.Name != "n1" {
+	if c := nextDelta(t, changes); !c.Removed || c.Name != "n1" {
 		t.Fatalf("after the daemon's end: %+v", c)
 	}
 }
@@ -116,40 +116,40 @@ func TestAdvertise(t *testing.T) {
 func TestTwoCollectors(t *testing.T) {
 	dir := t.TempDir()
 	a, b := "unix:"+filepath.Join(dir, "a.sock"), "unix:"+filepath.Join(dir, "b.sock")
-	stopA := start(t, a)
-	client := advertise.New(advertise.Config{Collectors: []string{a, b}, Type: "Machine", Name: "n1"})
+	stopA := startCollector(t, a)
+	client := adclient.New(adclient.ClientConfig{Collectors: []string{a, b}, Type: "Machine", Name: "n1"})
 	client.Update("[x=1]", nil)
 	background(t, client.Run)
-	changes := watch(t, a, b)
-	if c := next(t, changes); c.Ad != "[x=1]" {
+	changes := watchMachineAds(t, a, b)
+	if c := nextDelta(t, changes); c.Ad != "[x=1]" {
 		t.Fatalf("first: %+v", c)
 	}
 	stopA()
-	start(t, b)
+	startCollector(t, b)
 	client.Update("[x=2]", nil)
-	if c := next(t, changes); c.Ad != "[x=2]" {
+	if c := nextDelta(t, changes); c.Ad != "[x=2]" {
 		t.Fatalf("from the other: %+v", c)
 	}
 }
 
 func TestQuery(t *testing.T) {
 	addr := "unix:" + filepath.Join(t.TempDir(), "collector.sock")
-	start(t, addr)
+	startCollector(t, addr)
 	for i := range 3 {
-		c := advertise.New(advertise.Config{Collectors: []string{addr}, Type: "Machine", Name: fmt.Sprintf("n%d", i)})
+		c := adclient.New(adclient.ClientConfig{Collectors: []string{addr}, Type: "Machine", Name: fmt.Sprintf("n%d", i)})
 		c.Update(fmt.Sprintf("[MyType = \"Machine\"; Cpus = %d]", i), map[string]string{"GrantKey": "00"})
 		background(t, c.Run)
 	}
-	changes := watch(t, addr)
+	changes := watchMachineAds(t, addr)
 	for range 3 {
-		next(t, changes)
+		nextDelta(t, changes)
 	}
 	conn, err := rpc.Dial(addr, nil, auth.Collector)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	ask := func(q *wire.AdQuery) (texts []string, err error) {
+	query := func(q *wire.AdQuery) (texts []string, err error) {
 		stream, err := wire.NewCollectorClient(conn).Query(t.Context(), q)
 		for err == nil {
 			var m *wire.AdText
@@ -162,11 +162,11 @@ func TestQuery(t *testing.T) {
 		}
 		return texts, rpc.FromStatus(err)
 	}
-	texts, err := ask(&wire.AdQuery{Constraint: "Cpus >= 1", Projection: []string{"Cpus"}})
+	texts, err := query(&wire.AdQuery{Constraint: "Cpus >= 1", Projection: []string{"Cpus"}})
 	if want := `[[ MyType = "Machine"; Cpus = 1 ] [ MyType = "Machine"; Cpus = 2 ]]`; err != nil || fmt.Sprint(texts) != want {
 		t.Errorf("got %v, %v", texts, err)
 	}
-	if _, err = ask(&wire.AdQuery{Constraint: "Cpus >="}); !errors.Is(err, roost.Invalid) {
+	if _, err = query(&wire.AdQuery{Constraint: "Cpus >="}); !errors.Is(err, roost.Invalid) {
 		t.Errorf("a constraint that makes no sense: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestMaySpeakFor(t *testing.T) {
 		{auth.Peer{}, ".", false},
 	}
 	for _, test := range tests {
-		if got := maySpeakFor(test.peer, test.name); got != test.want {
+		if got := mayAdvertiseName(test.peer, test.name); got != test.want {
 			t.Errorf("%q for %q: %v", test.peer.Name, test.name, got)
 		}
 	}
@@ -209,7 +209,7 @@ func TestMayBe(t *testing.T) {
 		{auth.Peer{Name: "a", Certified: []auth.Role{auth.Negotiator}}, "Negotiator", true},
 	}
 	for _, test := range tests {
-		if got := mayBe(test.peer, test.ad); got != test.want {
+		if got := mayAdvertiseType(test.peer, test.ad); got != test.want {
 			t.Errorf("%v as %q: %v", test.peer.Certified, test.ad, got)
 		}
 	}
@@ -217,11 +217,11 @@ func TestMayBe(t *testing.T) {
 
 // TestPrivate holds that only negotiators see private attributes.
 func TestPrivate(t *testing.T) {
-	d := adstore.Delta{Name: "n", Entry: &adstore.Entry{Name: "n", Private: map[string]string{"GrantKey": "00"}}}
-	if m := message(d, false); m.GetPrivate() != nil {
+	d := adstore.AdChange{Name: "n", Entry: &adstore.StoredAd{Name: "n", Private: map[string]string{"GrantKey": "00"}}}
+	if m := deltaMessage(d, false); m.GetPrivate() != nil {
 		t.Errorf("a peer without the role sees %v", m.GetPrivate())
 	}
-	if m := message(d, true); m.GetPrivate()["GrantKey"] != "00" {
+	if m := deltaMessage(d, true); m.GetPrivate()["GrantKey"] != "00" {
 		t.Errorf("a negotiator sees %v", m.GetPrivate())
 	}
 }

@@ -35,22 +35,22 @@ func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
 		listeners = append(listeners, l)
 	}
 	log.Info("serving", "addresses", node.Collector.Listen)
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
-	s := &service{owner: newOwner(adstore.DefaultLimits())}
+	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
+	s := &grpcService{storeLoop: newStoreLoop(adstore.DefaultLimits())}
 	if id != nil {
-		s.revoked = id.Revoked
+		s.isRevoked = id.IsRevoked
 	}
-	return s.serve(ctx, server, listeners, daemon.Ready)
+	return s.serve(ctx, server, listeners, daemon.ReportReady)
 }
 
 // serve runs a collector on those listeners, which it closes, until ctx ends or one of them breaks.
-func (s *service) serve(ctx context.Context, server *rpc.Server, listeners []net.Listener, ready func()) error {
+func (s *grpcService) serve(ctx context.Context, server *rpc.Server, listeners []net.Listener, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	wire.RegisterCollectorServer(server, s)
 
 	var running sync.WaitGroup
-	running.Go(func() { s.owner.run(ctx) })
+	running.Go(func() { s.storeLoop.run(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, l := range listeners {
 		running.Go(func() { broken <- server.Serve(l) })

@@ -18,20 +18,20 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// service answers the calls of wire.Collector.
-type service struct {
+// grpcService answers the calls of wire.Collector.
+type grpcService struct {
 	wire.UnimplementedCollectorServer
-	owner   *owner
-	revoked func(serial string) bool // whether the certificate of that number was; nil: none is
+	storeLoop *storeLoop
+	isRevoked func(serial string) bool // whether the certificate of that number was; nil: none is
 }
 
 // Advertise takes updates until the stream ends. The ads stay until their leases end: a daemon that lost its connection is not gone. One that was hung
 // up on because its node was put out of the pool is.
-func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
+func (s *grpcService) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	ctx := stream.Context()
 	peer, _ := auth.FromContext(ctx)
-	told := advertised{}
-	defer func() { s.withdraw(ctx, peer, told) }()
+	told := streamAds{}
+	defer func() { s.withdrawAds(ctx, peer, told) }()
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -40,44 +40,44 @@ func (s *service) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.
 		if err != nil {
 			return err
 		}
-		u := adstore.Update{
+		u := adstore.AdUpdate{
 			Type: m.GetType(), Name: m.GetName(), Sequence: m.GetSequence(), Started: m.GetStarted(),
 			Node: peer.Name, Serial: peer.Serial, Lease: time.Duration(m.GetLeaseMs()) * time.Millisecond, Ad: m.GetAd(), Private: m.GetPrivate(), Invalidate: m.GetInvalidate(),
 		}
-		outcome, err := s.update(ctx, peer, u)
+		outcome, err := s.applyUpdate(ctx, peer, u)
 		if err != nil {
 			return err
 		}
-		told.note(u, outcome)
-		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.Resend}); err != nil {
+		told.addUpdate(u, outcome)
+		if err := stream.Send(&wire.AdAck{Sequence: u.Sequence, Resend: outcome == adstore.ResendAd}); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *service) update(ctx context.Context, peer auth.Peer, u adstore.Update) (outcome adstore.Outcome, err error) {
-	if !mayBe(peer, u.Type) {
+func (s *grpcService) applyUpdate(ctx context.Context, peer auth.Peer, u adstore.AdUpdate) (outcome adstore.UpdateOutcome, err error) {
+	if !mayAdvertiseType(peer, u.Type) {
 		return outcome, fmt.Errorf("ad of %s %q: %w: the certificate of %s is for %v", u.Type, u.Name, roost.PermissionDenied, peer.Name, peer.Certified)
 	}
-	if !maySpeakFor(peer, u.Name) {
+	if !mayAdvertiseName(peer, u.Name) {
 		return outcome, fmt.Errorf("ad of %s %q: %w: %s may only advertise what is on it", u.Type, u.Name, roost.PermissionDenied, peer.Name)
 	}
-	if derr := s.owner.do(ctx, func() {
-		if serial, ok := s.owner.store.Twin(u.Node); ok && s.revoked != nil && s.revoked(serial) {
-			s.owner.store.Forget(u.Node)
+	if derr := s.storeLoop.runInLoop(ctx, func() {
+		if serial, ok := s.storeLoop.store.NodeWithSameName(u.Node); ok && s.isRevoked != nil && s.isRevoked(serial) {
+			s.storeLoop.store.ReleaseName(u.Node)
 		}
-		outcome, err = s.owner.store.Update(time.Now(), u)
+		outcome, err = s.storeLoop.store.Update(time.Now(), u)
 	}); derr != nil {
 		return outcome, derr
 	}
 	if err != nil {
-		rpc.Refused(ctx, "", err)
+		rpc.LogRefusal(ctx, "", err)
 	}
 	return outcome, err
 }
 
-// mayBe reports whether a peer plays the role that an ad of that type speaks of: who advertises a machine is given other people's jobs.
-func mayBe(p auth.Peer, adType string) bool {
+// mayAdvertiseType reports whether a peer plays the role that an ad of that type speaks of: who advertises a machine is given other people's jobs.
+func mayAdvertiseType(p auth.Peer, adType string) bool {
 	switch adType {
 	case "Machine":
 		return p.Plays(auth.Startd)
@@ -89,9 +89,9 @@ func mayBe(p auth.Peer, adType string) bool {
 	return p.Local
 }
 
-// maySpeakFor reports whether a peer may advertise under that name. A node speaks for itself and for what is on it: "node", "slot1.node" and
+// mayAdvertiseName reports whether a peer may advertise under that name. A node speaks for itself and for what is on it: "node", "slot1.node" and
 // "daemon@node". Local daemons may say anything: they are told apart by nothing but their user, who owns the collector.
-func maySpeakFor(p auth.Peer, name string) bool {
+func mayAdvertiseName(p auth.Peer, name string) bool {
 	if p.Local {
 		return true
 	}
@@ -99,37 +99,37 @@ func maySpeakFor(p auth.Peer, name string) bool {
 }
 
 // Watch tells every ad of a type, then that this was all, then each change as it happens. Private attributes are for negotiators only.
-func (s *service) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
+func (s *grpcService) Watch(req *wire.WatchAds, stream grpc.ServerStreamingServer[wire.AdDelta]) error {
 	ctx := stream.Context()
 	peer, _ := auth.FromContext(ctx)
 	trusted := peer.Plays(auth.Negotiator)
 	if req.GetType() == "" {
 		return fmt.Errorf("watch: %w: the type of ad is missing", roost.Invalid)
 	}
-	var feed *adstore.Feed
+	var feed *adstore.TypeFeed
 	var err error
-	if derr := s.owner.do(ctx, func() { feed, err = s.owner.store.Follow(req.GetType()) }); derr != nil {
+	if derr := s.storeLoop.runInLoop(ctx, func() { feed, err = s.storeLoop.store.StartFeed(req.GetType()) }); derr != nil {
 		return derr
 	}
 	if err != nil {
 		return err
 	}
-	defer s.owner.forget(feed)
-	reply := make(chan taken, 1)
+	defer s.storeLoop.endFeed(feed)
+	reply := make(chan feedReply, 1)
 	for {
-		t, err := s.owner.next(ctx, feed, reply)
+		t, err := s.storeLoop.waitForDeltas(ctx, feed, reply)
 		if err != nil {
 			return err
 		}
 		for _, d := range t.deltas {
-			if err := stream.Send(message(d, trusted)); err != nil {
+			if err := stream.Send(deltaMessage(d, trusted)); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func message(d adstore.Delta, trusted bool) *wire.AdDelta {
+func deltaMessage(d adstore.AdChange, trusted bool) *wire.AdDelta {
 	switch {
 	case d.Synced:
 		return &wire.AdDelta{Synced: true}
@@ -144,17 +144,17 @@ func message(d adstore.Delta, trusted bool) *wire.AdDelta {
 }
 
 // Query tells the ads that meet a constraint. Entries never change, so the constraint is weighed here and not in the owner's goroutine.
-func (s *service) Query(req *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
+func (s *grpcService) Query(req *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
 	ctx := stream.Context()
-	query, err := adstore.Compile(req.GetConstraint(), req.GetProjection(), int(req.GetLimit()))
+	query, err := adstore.CompileQuery(req.GetConstraint(), req.GetProjection(), int(req.GetLimit()))
 	if err != nil {
 		return err
 	}
-	var entries []*adstore.Entry
-	if err := s.owner.do(ctx, func() { entries = s.owner.store.List(req.GetType()) }); err != nil {
+	var entries []*adstore.StoredAd
+	if err := s.storeLoop.runInLoop(ctx, func() { entries = s.storeLoop.store.List(req.GetType()) }); err != nil {
 		return err
 	}
-	query.Select(entries, &classad.Env{Now: time.Now()}, func(text string) bool {
+	query.Select(entries, &classad.EvalEnv{Now: time.Now()}, func(text string) bool {
 		if err = ctx.Err(); err == nil {
 			err = stream.Send(&wire.AdText{Ad: text})
 		}

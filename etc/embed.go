@@ -3,7 +3,7 @@ package etc
 
 import "embed"
 
-// Units are below "systemd". They name the programs in /usr/local.
+// UnitFiles are below "systemd". They name the programs in /usr/local.
 //
 //go:embed systemd/*.service
-var Units embed.FS
+var UnitFiles embed.FS

@@ -7,25 +7,25 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// lostTo is what one need loses of a machine's idle cards, by the paper's words: all of them where the machine cannot hold it, or else those that
+// unusableFor is what one need loses of a machine's idle cards, by the paper's words: all of them where the machine cannot hold it, or else those that
 // have too little left for it.
-func lostTo(f *Free, n Need) (lost int64) {
-	var lent roost.Resources
+func unusableFor(f *FreeResources, n MixRequest) (lost int64) {
+	var reclaimable roost.Resources
 	most := roost.MilliCPU(0)
 	for _, u := range f.units {
-		if !u.borrows() && (len(u.Devices) == 0 || !f.cpuOnly) && u.cpu[Batch] >= most {
-			most, lent = u.cpu[Batch], roost.Resources{CPU: u.cpu[n.Class], Memory: u.memory}
+		if !u.usesCPUOfOthers() && (len(u.Devices) == 0 || !f.cpuOnly) && u.cpu[BatchClass] >= most {
+			most, reclaimable = u.cpu[BatchClass], roost.Resources{CPU: u.cpu[n.Class], Memory: u.memory}
 		}
 	}
 	fit, out, all := 0, int64(0), int64(0)
 	for _, d := range f.devices {
-		parts := int64(float64(d.Free) / float64(d.Memory) * CardParts)
+		parts := int64(float64(d.Free) / float64(d.Memory) * SharesPerGPU)
 		if !d.Health.OK || parts == 0 {
 			continue
 		}
 		u, of := f.units[d.Unit], roost.Bytes(1)
-		beside := lent
-		if !u.borrows() {
+		beside := reclaimable
+		if !u.usesCPUOfOthers() {
 			beside, of = roost.Resources{CPU: u.cpu[n.Class], Memory: u.memory}, roost.Bytes(n.GPUs)
 		}
 		all += parts
@@ -41,19 +41,19 @@ func lostTo(f *Free, n Need) (lost int64) {
 	return out
 }
 
-// TestFragments holds the gauge against the definition, on machines of all layouts, before and after a placement.
-func TestFragments(t *testing.T) {
+// TestFragmentation holds the gauge against the definition, on machines of all layouts, before and after a placement.
+func TestFragmentation(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 3))
-		topology, layout := shapes(r)
-		units, err := Cut(topology, layout)
+		topology, layout := smallMachines(r)
+		units, err := CutUnits(topology, layout)
 		if err != nil {
 			continue
 		}
 		f := NewFree(units, 100*roost.GiB)
-		var needs []Need
+		var needs []MixRequest
 		for range r.IntN(6) {
-			if n := (Need{randomRequest(r), 1 + r.IntN(200)}); n.GPUs > 0 {
+			if n := (MixRequest{randomRequest(r), 1 + r.IntN(200)}); n.GPUs > 0 {
 				needs = append(needs, n)
 			}
 		}
@@ -61,29 +61,29 @@ func TestFragments(t *testing.T) {
 		want := func() (sum, idle int64) {
 			for _, d := range f.devices {
 				if d.Health.OK {
-					idle += int64(float64(d.Free) / float64(d.Memory) * CardParts)
+					idle += int64(float64(d.Free) / float64(d.Memory) * SharesPerGPU)
 				}
 			}
 			sum = idle * MixWeight
 			for i, n := range needs {
 				if set>>i&1 == 1 {
-					sum -= (idle - lostTo(f, n)) * int64(n.Weight)
+					sum -= (idle - unusableFor(f, n)) * int64(n.Weight)
 				}
 			}
 			return sum, idle
 		}
-		var g Gauge
+		var g FragmentationMeter
 		for range 10 {
 			if n := len(f.devices); n > 0 && r.IntN(8) == 0 {
-				f.SetHealth(f.devices[r.IntN(n)].UUID, Sick("hot"))
+				f.SetHealth(f.devices[r.IntN(n)].UUID, Unhealthy("hot"))
 			}
-			p, err := f.Place(randomRequest(r))
+			p, err := f.PlaceOrExplain(randomRequest(r))
 			if err != nil {
 				continue
 			}
-			lost, idle := g.Units(f, mix, set, &p)
-			f.Take(p)
-			again, same := g.Units(f, mix, set, nil)
+			lost, idle := g.MeasureUnits(f, mix, set, &p)
+			f.TakePlacement(p)
+			again, same := g.MeasureUnits(f, mix, set, nil)
 			if sum, all := want(); lost != sum || again != sum || idle != all || same != all {
 				t.Fatalf("seed %d: %d of %d lost, %d of %d once it is taken, want %d of %d\n%+v\n%+v", seed, lost, idle, again, same, sum, all, needs, f)
 			}
@@ -91,19 +91,19 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// TestFragmentsOfSums holds that a machine of sums and one of units with as much lose the same.
-func TestFragmentsOfSums(t *testing.T) {
-	f := cut(t, machine(8, 4), Layout{})
-	mix := NewMix([]Need{{ask(4, roost.GiB, 1, 0), 500}, {ask(9, roost.GiB, 1, 0), 300}, {ask(1, roost.GiB, 4, 0), 224}})
-	var g Gauge
-	for _, q := range []Request{ask(5, roost.GiB, 1, 0), ask(1, roost.GiB, 2, 0)} {
-		p, err := f.Place(q)
+// TestFragmentationOfSums holds that a machine of sums and one of units with as much lose the same.
+func TestFragmentationOfSums(t *testing.T) {
+	f := cutMachine(t, testMachine(8, 4), LayoutConfig{})
+	mix := NewMix([]MixRequest{{deviceRequest(4, roost.GiB, 1, 0), 500}, {deviceRequest(9, roost.GiB, 1, 0), 300}, {deviceRequest(1, roost.GiB, 4, 0), 224}})
+	var g FragmentationMeter
+	for _, q := range []DeviceRequest{deviceRequest(5, roost.GiB, 1, 0), deviceRequest(1, roost.GiB, 2, 0)} {
+		p, err := f.PlaceOrExplain(q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Take(p)
-		lost, idle := g.Units(f, mix, AllNeeds, nil)
-		if sum, all := g.Sums(f.Left(), mix, AllNeeds); lost != sum || idle != all {
+		f.TakePlacement(p)
+		lost, idle := g.MeasureUnits(f, mix, AllNeeds, nil)
+		if sum, all := g.MeasureSums(f.LeftForBatch(), mix, AllNeeds); lost != sum || idle != all {
 			t.Errorf("%d of %d lost, and by the sums %d of %d", lost, idle, sum, all)
 		}
 	}

@@ -3,7 +3,7 @@ package man
 
 import "embed"
 
-// Pages are the pages, each in a file NAME.SECTION.
+// ManualPages are the pages, each in a file NAME.SECTION.
 //
 //go:embed *.1 *.5 *.7 *.8
-var Pages embed.FS
+var ManualPages embed.FS

@@ -15,58 +15,58 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// office is a registry without a log.
-type office struct {
-	l   *ledger.Ledger
-	now time.Time
-	p   stand
+// fakeRegistry is a registry without a log.
+type fakeRegistry struct {
+	ledger *ledger.Ledger
+	now    time.Time
+	status poolStatus
 }
 
-func newOffice() *office {
-	o := &office{l: ledger.New(), now: time.Unix(1_000_000, 0)}
-	o.apply(ledger.Entry{Lead: "c1"})
-	o.p = stand{
+func newFakeRegistry() *fakeRegistry {
+	o := &fakeRegistry{ledger: ledger.New(), now: time.Unix(1_000_000, 0)}
+	o.applyEntry(ledger.LogEntry{Lead: "c1"})
+	o.status = poolStatus{
 		total: roost.Resources{CPU: 100_000}, free: roost.Resources{CPU: 20_000},
-		held:  map[share.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000}, {Group: "sci", Owner: "bob"}: {CPU: 20_000}},
-		wants: map[share.Submitter]bool{{Owner: "ann"}: true}, machines: func(name string) bool { return name == "n1" },
+		usage:      map[fairshare.Submitter]roost.Resources{{Owner: "ann"}: {CPU: 60_000}, {Group: "sci", Owner: "bob"}: {CPU: 20_000}},
+		hasWaiting: map[fairshare.Submitter]bool{{Owner: "ann"}: true}, machineExists: func(name string) bool { return name == "n1" },
 	}
 	return o
 }
 
-func (o *office) apply(e ledger.Entry) ledger.Result {
+func (o *fakeRegistry) applyEntry(e ledger.LogEntry) ledger.EntryResult {
 	e.At = o.now.UnixNano()
 	if e.Lead == "" {
-		e.Epoch, _ = o.l.Epoch()
+		e.Epoch, _ = o.ledger.Epoch()
 	}
-	return o.l.Apply(&e)
+	return o.ledger.Apply(&e)
 }
 
-func (o *office) inspect(_ context.Context, look func(time.Time, *ledger.Ledger, *stand)) error {
-	look(o.now, o.l, &o.p)
+func (o *fakeRegistry) viewLedger(_ context.Context, look func(time.Time, *ledger.Ledger, *poolStatus)) error {
+	look(o.now, o.ledger, &o.status)
 	return nil
 }
 
-func (o *office) command(_ context.Context, c ledger.Command) error {
-	return o.apply(ledger.Entry{Commands: []ledger.Command{c}}).Commands[0]
+func (o *fakeRegistry) commitCommand(_ context.Context, c ledger.AdminCommand) error {
+	return o.applyEntry(ledger.LogEntry{Commands: []ledger.AdminCommand{c}}).Commands[0]
 }
 
-// as is the context of a call by that peer.
-func as(p auth.Peer) context.Context {
+// callerContext is the context of a call by that peer.
+func callerContext(p auth.Peer) context.Context {
 	return peer.NewContext(context.Background(), &peer.Peer{AuthInfo: p})
 }
 
-func newAdministration(o *office) *administration {
-	a := &administration{registry: o, name: "c1", standing: newStanding()}
-	a.standing.move(func(p *position) { *p = position{epoch: 1, leads: true, leader: "unix:/c1"} })
+func newAdminService(o *fakeRegistry) *adminService {
+	a := &adminService{ledgerAdmin: o, nodeName: "c1", leadership: newLeadership()}
+	a.leadership.setState(func(p *leadershipState) { *p = leadershipState{epoch: 1, isLeader: true, leader: "unix:/c1"} })
 	return a
 }
 
-// TestWhoAsks holds who may change something, by how the wish comes in.
-func TestWhoAsks(t *testing.T) {
+// TestAdminCaller holds who may change something, by how the wish comes in.
+func TestAdminCaller(t *testing.T) {
 	own := auth.Peer{Local: true, UID: uint32(os.Geteuid())}
 	node := func(name string, roles ...auth.Role) auth.Peer { return auth.Peer{Name: name, Certified: roles} }
 	tests := []struct {
@@ -88,43 +88,43 @@ func TestWhoAsks(t *testing.T) {
 		{"what another negotiator passes on", node("c2", auth.Negotiator), "ann@n1", false, roost.PermissionDenied},
 	}
 	for _, test := range tests {
-		o := newOffice()
-		o.command(context.Background(), ledger.Command{Trusted: true, Verb: ledger.Set, Kind: ledger.KindAdmin, Object: []byte(`{"who":"carl@n1","capabilities":["limits"]}`)})
-		_, err := newAdministration(o).answer(as(test.peer), &wire.CellRequest{
+		o := newFakeRegistry()
+		o.commitCommand(context.Background(), ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindAdmin, Object: []byte(`{"who":"carl@n1","capabilities":["limits"]}`)})
+		_, err := newAdminService(o).handleRequest(callerContext(test.peer), &wire.CellRequest{
 			Verb: "set", Kind: "limit", Object: []byte(`{"name":"matlab","count":3}`), Who: test.who, Trusted: test.trusted,
 		})
 		if test.want == nil && err != nil || !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", test.what, err, test.want)
 		}
-		if set := len(o.l.Limits()) == 1; set != (test.want == nil) {
+		if set := len(o.ledger.Limits()) == 1; set != (test.want == nil) {
 			t.Errorf("%s: it is set: %v", test.what, set)
 		}
 	}
 }
 
-// TestEveryWish holds that each verb of each kind gets through to the ledger, that without a capability none does, and that everybody may look.
-func TestEveryWish(t *testing.T) {
+// TestEveryAdminVerb holds that each verb of each kind gets through to the ledger, that without a capability none does, and that everybody may look.
+func TestEveryAdminVerb(t *testing.T) {
 	user := auth.Peer{Name: "n1", Certified: []auth.Role{auth.Schedd}}
 	for _, kind := range ledger.Kinds() {
-		a := newAdministration(newOffice())
+		a := newAdminService(newFakeRegistry())
 		for _, verb := range ledger.Verbs(kind) {
-			_, err := a.answer(as(user), &wire.CellRequest{Verb: string(verb), Kind: string(kind), Name: "x", Object: []byte("{}"), Who: "ann@n1"})
-			if !errors.Is(err, roost.PermissionDenied) || !strings.Contains(fmt.Sprint(err), ledger.Allowing(kind)) {
+			_, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: string(verb), Kind: string(kind), Name: "x", Object: []byte("{}"), Who: "ann@n1"})
+			if !errors.Is(err, roost.PermissionDenied) || !strings.Contains(fmt.Sprint(err), ledger.CapabilityFor(kind)) {
 				t.Errorf("%s %s: %v", verb, kind, err)
 			}
 		}
-		if _, err := a.answer(as(user), &wire.CellRequest{Verb: "show", Kind: string(kind), Who: "ann@n1"}); err != nil {
+		if _, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: "show", Kind: string(kind), Who: "ann@n1"}); err != nil {
 			t.Errorf("show %s: %v", kind, err)
 		}
 	}
-	a := newAdministration(newOffice())
+	a := newAdminService(newFakeRegistry())
 	for _, kind := range []string{showShares, showSettings, showCapabilities} {
-		if _, err := a.answer(as(user), &wire.CellRequest{Verb: "show", Kind: kind, Who: "ann@n1"}); err != nil {
+		if _, err := a.handleRequest(callerContext(user), &wire.CellRequest{Verb: "show", Kind: kind, Who: "ann@n1"}); err != nil {
 			t.Errorf("show %s: %v", kind, err)
 		}
 	}
 	for _, bad := range []*wire.CellRequest{{Verb: "show", Kind: "cheese"}, {Verb: "eat", Kind: "quota"}, {}, {Verb: "show", Kind: "queue", Name: "none"}} {
-		if _, err := a.answer(as(auth.Peer{Local: true}), bad); err == nil {
+		if _, err := a.handleRequest(callerContext(auth.Peer{Local: true}), bad); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}
@@ -132,10 +132,10 @@ func TestEveryWish(t *testing.T) {
 
 // TestNoLeader holds that a negotiator that follows nobody says so, and that what was passed on once is not again.
 func TestNoLeader(t *testing.T) {
-	for _, p := range []position{{}, {leader: "unix:/nowhere"}} {
-		a := newAdministration(newOffice())
-		a.standing.move(func(now *position) { *now = p })
-		_, err := a.answer(as(auth.Peer{Local: true}), &wire.CellRequest{Verb: "show", Kind: "quota", Passed: p.leader != ""})
+	for _, p := range []leadershipState{{}, {leader: "unix:/nowhere"}} {
+		a := newAdminService(newFakeRegistry())
+		a.leadership.setState(func(now *leadershipState) { *now = p })
+		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}), &wire.CellRequest{Verb: "show", Kind: "quota", Passed: p.leader != ""})
 		if !errors.Is(err, roost.Unavailable) {
 			t.Errorf("%+v: %v", p, err)
 		}
@@ -143,9 +143,9 @@ func TestNoLeader(t *testing.T) {
 }
 
 func TestUnknownNode(t *testing.T) {
-	a := newAdministration(newOffice())
+	a := newAdminService(newFakeRegistry())
 	for node, want := range map[string]error{"n1": nil, "n7": roost.NotFound} {
-		_, err := a.answer(as(auth.Peer{Local: true}), &wire.CellRequest{Verb: "set", Kind: "drain", Object: fmt.Appendf(nil, `{"node":%q}`, node)})
+		_, err := a.handleRequest(callerContext(auth.Peer{Local: true}), &wire.CellRequest{Verb: "set", Kind: "drain", Object: fmt.Appendf(nil, `{"node":%q}`, node)})
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v", node, err)
 		}
@@ -154,20 +154,20 @@ func TestUnknownNode(t *testing.T) {
 
 // TestShares works out by hand how two who use the pool and one who did stand.
 func TestShares(t *testing.T) {
-	o := newOffice()
-	ann, bob, carl := share.Submitter{Owner: "ann"}, share.Submitter{Group: "sci", Owner: "bob"}, share.Submitter{Owner: "carl"}
-	set := func(kind ledger.Kind, text string) {
-		if err := o.command(context.Background(), ledger.Command{Trusted: true, Verb: ledger.Set, Kind: kind, Object: []byte(text)}); err != nil {
+	o := newFakeRegistry()
+	ann, bob, carl := fairshare.Submitter{Owner: "ann"}, fairshare.Submitter{Group: "sci", Owner: "bob"}, fairshare.Submitter{Owner: "carl"}
+	set := func(kind ledger.ObjectKind, text string) {
+		if err := o.commitCommand(context.Background(), ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: kind, Object: []byte(text)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(ledger.KindGroup, `{"name":"sci","cores":30}`)
 	set(ledger.KindSubmitter, `{"user":"carl","ceiling":5}`)
-	o.apply(ledger.Entry{Holds: []ledger.Hold{{Submitter: ann, Cores: 60}, {Submitter: bob, Cores: 20}, {Submitter: carl, Cores: 1}}})
+	o.applyEntry(ledger.LogEntry{Holds: []ledger.UsageUpdate{{Submitter: ann, Cores: 60}, {Submitter: bob, Cores: 20}, {Submitter: carl, Cores: 1}}})
 	o.now = o.now.Add(24 * time.Hour) // half of the use
-	got := o.p.shares(o.now, o.l)
+	got := o.status.shareReport(o.now, o.ledger)
 	text, _ := json.Marshal(got)
-	byName := map[string]Share{}
+	byName := map[string]SubmitterUsage{}
 	for _, s := range got.Submitters {
 		byName[s.Name] = s
 	}
@@ -176,14 +176,14 @@ func TestShares(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}
-	close("ann's priority", byName["ann"].Effective, 30_000)
-	close("ann's hours", byName["ann"].Hours, 60*24)
-	close("ann's share", byName["ann"].Part, 0.25) // 1/30 : 1/10
-	close("bob's share", byName["sci.bob"].Part, 0.75)
-	close("ann could", byName["ann"].Could, 20)     // what is free
-	close("bob could", byName["sci.bob"].Could, 10) // 75 are due to him, and his group has 30
-	close("carl's share", byName["carl"].Part, 1/(500.0/30_000+500.0/10_000+1))
-	if got.Submitters[0].Name != "carl" || *byName["carl"].Ceiling != 5 || byName["carl"].Could != 5 {
+	close("ann's priority", byName["ann"].EffectivePriority, 30_000)
+	close("ann's hours", byName["ann"].CoreHours, 60*24)
+	close("ann's share", byName["ann"].PoolShare, 0.25) // 1/30 : 1/10
+	close("bob's share", byName["sci.bob"].PoolShare, 0.75)
+	close("ann could", byName["ann"].CouldGetCores, 20)     // what is free
+	close("bob could", byName["sci.bob"].CouldGetCores, 10) // 75 are due to him, and his group has 30
+	close("carl's share", byName["carl"].PoolShare, 1/(500.0/30_000+500.0/10_000+1))
+	if got.Submitters[0].Name != "carl" || *byName["carl"].Ceiling != 5 || byName["carl"].CouldGetCores != 5 {
 		t.Errorf("%s", text)
 	}
 }

@@ -19,10 +19,10 @@ import (
 func TestWordsOfAScheddAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
-			s := &service{loop: newLoop("head", "head:1", newRecord(func(uint64) {}), newStanding(), time.Hour, slog.New(slog.DiscardHandler))}
+			s := &grpcService{loop: newLoop("head", "head:1", newLedgerStore(func(uint64) {}), newLeadership(), time.Hour, slog.New(slog.DiscardHandler))}
 			request := &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: 1, Ad: strings.Repeat("x", bytes)}}}
 			ctx, cancel := context.WithCancel(t.Context())
-			go s.listen(ctx, func() (*wire.FromSchedd, error) { return request, ctx.Err() }, "s", newMailbox())
+			go s.receiveMessages(ctx, func() (*wire.FromSchedd, error) { return request, ctx.Err() }, "s", newSendQueue())
 			for range 100 {
 				synctest.Wait()
 				n := len(s.loop.inbox)
@@ -39,14 +39,14 @@ func TestWordsOfAScheddAreBounded(t *testing.T) {
 // TestRequestsAreBounded: one submit node does not fill the leader's memory with the ads of its requests, nor by ever new names.
 func TestRequestsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
-	c := leader(t, now, newInventory(), newRecord(func(uint64) {}))
-	mail := newMailbox()
-	if err := c.joined(now, &wire.ScheddHello{Name: "s"}, mail); err != nil {
+	c := commitLeader(t, now, newInventory(), newLedgerStore(func(uint64) {}))
+	mail := newSendQueue()
+	if err := c.addStream(now, &wire.ScheddHello{Name: "s"}, mail); err != nil {
 		t.Fatal(err)
 	}
 	ad := "[" + strings.Repeat(" ", roost.MaxAdBytes-2) + "]"
 	tell := func(id uint64, wanted uint32) error {
-		return c.heard(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: id, Owner: "ann", Wanted: wanted, Ad: ad}}})
+		return c.handleMessage(now, "s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{Id: id, Owner: "ann", Wanted: wanted, Ad: ad}}})
 	}
 	const most = maxAdBytes / roost.MaxAdBytes
 	for id := range uint64(most) {
@@ -62,16 +62,16 @@ func TestRequestsAreBounded(t *testing.T) {
 	if err := tell(most+1, 1); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("one more: got %v", err)
 	}
-	if err := c.joined(now, &wire.ScheddHello{Name: "s"}, mail); err != nil || c.schedds["s"].adBytes != 0 {
+	if err := c.addStream(now, &wire.ScheddHello{Name: "s"}, mail); err != nil || c.schedds["s"].adBytes != 0 {
 		t.Errorf("anew: %v, %d bytes", err, c.schedds["s"].adBytes)
 	}
 	for i := range maxSchedds {
-		if err := c.joined(now, &wire.ScheddHello{Name: fmt.Sprintf("%d@rogue", i)}, newMailbox()); err != nil {
+		if err := c.addStream(now, &wire.ScheddHello{Name: fmt.Sprintf("%d@rogue", i)}, newSendQueue()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for name, want := range map[string]error{"more@rogue": roost.Exhausted, "rogue": roost.Exhausted, "3@rogue": nil, "other": nil} {
-		if err := c.joined(now, &wire.ScheddHello{Name: name}, newMailbox()); !errors.Is(err, want) {
+		if err := c.addStream(now, &wire.ScheddHello{Name: name}, newSendQueue()); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", name, err, want)
 		}
 	}

@@ -6,152 +6,152 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/cellstate"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
-	"github.com/roost-batch/roost/negotiator/picture"
 )
 
-// cycle makes a plan of all that is known. The grants that follow from it go into the draft, and what they wait for into the schedds' mailboxes.
-func (c *cell) cycle(now time.Time) {
-	c.lapse(now)
-	c.changed, c.explain = false, time.Time{}
-	c.announce()
+// runCycle makes a plan of all that is known. The grants that follow from it go into the draft, and what they wait for into the schedds' mailboxes.
+func (c *leaderState) runCycle(now time.Time) {
+	c.expireOverdue(now)
+	c.changed, c.explainAt = false, time.Time{}
+	c.broadcastPolicy()
 	if !c.synced {
-		c.waitForCollectors(now)
+		c.collectorProblem(now)
 		return
 	}
-	if !c.audited {
-		c.charge(now)
+	if !c.usageCompared {
+		c.chargeAll(now)
 	}
-	c.judge(now)
-	snapshot, requests := c.snapshot(now)
+	c.drainBlackHoles(now)
+	snapshot, requests := c.cellSnapshot(now)
 	if snapshot == nil {
 		return
 	}
 	plan := c.matcher.Plan(snapshot)
-	c.keep(plan.Kept)
-	c.settleProposals(snapshot.Requests, plan)
-	c.draftAll(now, plan.Grants, requests)
-	c.plans++
+	c.sendUnavailable(plan.Unavailable)
+	c.countConflicts(snapshot.Requests, plan)
+	c.addGrants(now, plan.Grants, requests)
+	c.planCount++
 	for _, u := range plan.Unplaced {
-		c.waits(now, requests[u.Request])
+		c.noteWaiting(now, requests[u.Request])
 		if u.Explanation != nil {
-			c.tell(now, requests[u.Request], u.Explanation)
+			c.sendExplanation(now, requests[u.Request], u.Explanation)
 		}
 	}
-	c.turnAway(now, plan.Unplaced, requests)
+	c.rejectStreams(now, plan.Unplaced, requests)
 	c.denyRuns(plan.Unplaced, requests)
 }
 
-// waits notes that some of a request has to wait.
-func (c *cell) waits(now time.Time, r *request) {
-	if r.waited != c.plans-1 || r.Since == 0 {
-		r.Since = now.Unix()
+// noteWaiting notes that some of a request has to wait.
+func (c *leaderState) noteWaiting(now time.Time, r *scheddRequest) {
+	if r.lastWaitedPlan != c.planCount-1 || r.WaitingSince == 0 {
+		r.WaitingSince = now.Unix()
 	}
-	r.waited = c.plans
+	r.lastWaitedPlan = c.planCount
 }
 
-// waitForCollectors says what is wrong if no collector has answered for a moment.
-func (c *cell) waitForCollectors(now time.Time) {
-	if c.begun.IsZero() {
-		c.begun = now
+// collectorProblem says what is wrong if no collector has answered for a moment.
+func (c *leaderState) collectorProblem(now time.Time) {
+	if c.firstCycle.IsZero() {
+		c.firstCycle = now
 	}
-	if now.Sub(c.begun) < explainEvery {
+	if now.Sub(c.firstCycle) < explainInterval {
 		return
 	}
-	for _, r := range c.wants(now) {
-		c.send(r, &wire.Explanation{Summary: "the negotiator does not know the machines: no collector has answered yet"})
+	for _, r := range c.pendingRequests(now) {
+		c.sendTo(r, &wire.Explanation{Summary: "the negotiator does not know the machines: no collector has answered yet"})
 	}
 }
 
-// snapshot is the pool as it is now, and which request of ours each of its requests is.
-func (c *cell) snapshot(now time.Time) (s *match.Snapshot, requests map[*match.Request]*request) {
-	all := c.wants(now)
-	p := c.picture(now)
-	if p.Asking = picture.Gather(asks(all)); len(p.Asking) == 0 {
+// cellSnapshot is the pool as it is now, and which request of ours each of its requests is.
+func (c *leaderState) cellSnapshot(now time.Time) (s *match.Snapshot, requests map[*match.Request]*scheddRequest) {
+	all := c.pendingRequests(now)
+	p := c.cellState(now)
+	if p.ToPlace = cellstate.CollectWaiting(pendingRequestsOf(all)); len(p.ToPlace) == 0 {
 		return nil, nil
 	}
-	requests = make(map[*match.Request]*request, len(all))
+	requests = make(map[*match.Request]*scheddRequest, len(all))
 	for _, r := range all {
 		requests[&r.Request] = r
 	}
-	c.chooseExplained(now, p.Asking, requests)
-	c.record.look(func(l *ledger.Ledger) { s = p.Snapshot(l) })
+	c.chooseExplained(now, p.ToPlace, requests)
+	c.ledgerStore.view(func(l *ledger.Ledger) { s = p.Snapshot(l) })
 	return s, requests
 }
 
-// wants lists the requests that want something, with how much, in order.
-func (c *cell) wants(now time.Time) []*request {
-	var list []*request
-	room, avoided := c.refillLost(now), c.avoided(now)
+// pendingRequests lists the requests that want something, with how much, in order.
+func (c *leaderState) pendingRequests(now time.Time) []*scheddRequest {
+	var list []*scheddRequest
+	room, avoided := c.refillLostTasks(now), c.avoidedMachines(now)
 	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
 		s := c.schedds[name]
-		if s.mail == nil || s.unanswered >= maxUnanswered {
+		if s.sendQueue == nil || s.unansweredGrants >= maxUnanswered {
 			continue
 		}
 		for _, id := range slices.Sorted(maps.Keys(s.requests)) {
 			r := s.requests[id]
-			c.takeProposals(r)
+			c.takeSelfPlacements(r)
 			if r.problem != "" {
-				c.complain(r)
-				if r.Now && !r.refusal {
+				c.sendProblem(r)
+				if r.Now && !r.waitRefused {
 					c.denyRun(r, "it cannot be matched: "+r.problem)
 				}
 				continue
 			}
-			if !r.Now && c.stopped(r) {
+			if !r.Now && c.queueStopped(r) {
 				continue
 			}
-			if r.Wanted = r.wanted - len(r.unseen); r.Wanted <= 0 {
+			if r.Wanted = r.wanted - len(r.unseenGrants); r.Wanted <= 0 {
 				continue
 			}
-			if c.ration(now, r, &room); r.Wanted == 0 {
+			if c.limitLostTasks(now, r, &room); r.Wanted == 0 {
 				continue
 			}
-			r.NoWait = min(r.noWait, r.Wanted)
-			r.Avoid = r.avoid(now, c.machines)
+			r.NoQueue = min(r.noWait, r.Wanted)
+			r.Avoid = r.avoidedMachines(now, c.machines)
 			for name := range r.Avoid {
-				c.sweepBy(r.refused[name].until)
+				c.setNextSweep(r.refusals[name].until)
 			}
-			r.Avoid = r.avoids(avoided, r.keptFrom(now, r.Avoid))
+			r.Avoid = r.addAvoidedMachines(avoided, r.addAvoided(now, r.Avoid))
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// grant drafts one unit of a grant and remembers it.
-func (c *cell) grant(now time.Time, r *request, g match.Grant) *pending {
+// addGrant drafts one unit of a grant and remembers it.
+func (c *leaderState) addGrant(now time.Time, r *scheddRequest, g match.Grant) *pendingGrant {
 	c.lastID++
-	c.replaced(r)
+	c.countLostGranted(r)
 	s, m := c.schedds[r.Key.Schedd], c.machines[g.Machine.Name]
 	message := &wire.Grant{
 		Id: c.lastID, Request: r.Key.ID, Node: m.Name, Address: m.Address, Host: m.Host, Epoch: c.epoch, Owner: r.Submitter.Owner, Group: r.Submitter.Group, Band: r.Band.String(),
-		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.Why,
+		Resources: wire.FromResources(g.Resources()), Waiting: g.Waiting, Victims: g.Victims, Why: g.EvictionReason,
 	}
-	claimBy := claimBy(now, m, r.Class.Limits)
+	claimBy := claimDeadline(now, m, r.Class.Limits)
 	message.ClaimBy = int64(claimBy)
 	if m.names {
-		message.Capability = wire.Capability(m.key, message, r.Key.Schedd)
+		message.Capability = wire.ClaimToken(m.grantKey, message, r.Key.Schedd)
 	} else {
-		message.Capability = wire.Capability(m.key, message, "")
+		message.Capability = wire.ClaimToken(m.grantKey, message, "")
 	}
-	p := &pending{
-		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, mail: s.mail, submitter: r.Submitter, band: r.Band, machine: m.Name,
-		promise: match.Promise{Request: r.Key, Resources: g.Resources(), Class: r.Class.App, NonProd: !r.Band.Prod(), Waiting: g.Waiting, Unit: g.Unit, Ends: r.ends(now), Victims: g.Victims},
-		message: message, started: m.Started, licences: r.Class.Limits,
+	p := &pendingGrant{
+		id: c.lastID, epoch: c.epoch, claimBy: claimBy, request: r.Key, sendQueue: s.sendQueue, submitter: r.Submitter, band: r.Band, machine: m.Name,
+		resources: match.PendingGrant{Request: r.Key, Resources: g.Resources(), Class: r.Class.AppClass, MayReclaim: !r.Band.IsProd(), Waiting: g.Waiting, Unit: g.Unit, WalltimeEnd: r.walltimeEnd(now), Victims: g.Victims},
+		message:   message, started: m.Started, limitUse: r.Class.Limits,
 	}
-	c.pending[p.id] = p
-	c.promised[p.machine] = append(c.promised[p.machine], p)
-	r.unseen, r.short = append(r.unseen, p.id), time.Time{}
-	s.unanswered++
-	c.draft.grants = append(c.draft.grants, p)
+	c.pendingByID[p.id] = p
+	c.pendingByMachine[p.machine] = append(c.pendingByMachine[p.machine], p)
+	r.unseenGrants, r.noRoomSince = append(r.unseenGrants, p.id), time.Time{}
+	s.unansweredGrants++
+	c.pendingEntry.grants = append(c.pendingEntry.grants, p)
 	return p
 }
 
-// wake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.
-func (c *cell) wake() (at time.Time, ok bool) {
-	for _, t := range [...]time.Time{c.sweep, c.explain, c.holdsBy} {
+// nextWake is when something is due though nothing has changed; ok is false when the periodic one is soon enough.
+func (c *leaderState) nextWake() (at time.Time, ok bool) {
+	for _, t := range [...]time.Time{c.nextSweep, c.explainAt, c.usageCommitBy} {
 		if !t.IsZero() && (!ok || t.Before(at)) {
 			at, ok = t, true
 		}
@@ -159,9 +159,9 @@ func (c *cell) wake() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// stir makes a cycle due where time asks for one.
-func (c *cell) stir(now time.Time) {
-	for _, t := range [...]time.Time{c.sweep, c.explain} {
+// markDue makes a cycle due where time asks for one.
+func (c *leaderState) markDue(now time.Time) {
+	for _, t := range [...]time.Time{c.nextSweep, c.explainAt} {
 		c.changed = c.changed || !t.IsZero() && !now.Before(t)
 	}
 }

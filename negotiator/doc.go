@@ -33,7 +33,7 @@
 // A licence is of no machine, so the last of these points does not hold for it: here the leader alone prevents that it is used twice. What was granted
 // counts until its schedd has said what became of it, also to a new leader when it joins, or until the machine's ad says that by its own clock the
 // grant has ended: then it refuses the claim. Nobody compares the clocks of two machines, and that nothing was heard for a while proves nothing: a
-// schedd may be stopped with a grant in hand, and go on. See licences.go.
+// schedd may be stopped with a grant in hand, and go on. See limitUse.go.
 //
 // # Use
 //

@@ -17,21 +17,21 @@ import (
 func TestInventory(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 9))
-		v, latest := newInventory(), map[string]*machine{}
+		v, latest := newInventory(), map[string]*inventoryMachine{}
 		for round := range 40 {
-			var all []machineNews
-			for range rng.IntN(3 * few) {
-				news := machineNews{name: fmt.Sprintf("m%02d", rng.IntN(60))}
-				delete(latest, news.name)
+			var all []machineUpdate
+			for range rng.IntN(3 * maxIncrementalMoves) {
+				update := machineUpdate{name: fmt.Sprintf("m%02d", rng.IntN(60))}
+				delete(latest, update.name)
 				if rng.IntN(3) > 0 {
 					ad := classad.New()
 					ad.SetInt(roost.AttrTotalCpus, int64(rng.IntN(64)))
-					news.machine = &machine{Machine: match.NewMachine(news.name, 1, uint64(round), ad)}
-					latest[news.name] = news.machine
+					update.machine = &inventoryMachine{Machine: match.NewMachine(update.name, 1, uint64(round), ad)}
+					latest[update.name] = update.machine
 				}
-				all = append(all, news)
+				all = append(all, update)
 			}
-			v.apply(all, true)
+			v.applyUpdates(all, true)
 			var total roost.Resources
 			for _, m := range v.sorted {
 				if latest[m.Name] == nil || latest[m.Name].Machine != m || v.machines[m.Name].Machine != m {

@@ -12,17 +12,17 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // fakeLog commits what is proposed at once, or when the test lets it, or never.
 type fakeLog struct {
-	record *record
-	news   chan replica.Leadership
+	ledgerStore       *ledgerStore
+	leadershipChanges chan replica.LeadershipChange
 
 	mu      sync.Mutex
 	stalled bool
@@ -31,7 +31,7 @@ type fakeLog struct {
 	times   []int64 // of the entries
 }
 
-func (f *fakeLog) Leadership() <-chan replica.Leadership { return f.news }
+func (f *fakeLog) Leadership() <-chan replica.LeadershipChange { return f.leadershipChanges }
 
 func (f *fakeLog) Propose(text []byte, done func(any, error)) {
 	f.mu.Lock()
@@ -41,7 +41,7 @@ func (f *fakeLog) Propose(text []byte, done func(any, error)) {
 		panic(err)
 	}
 	f.times = append(f.times, e.At)
-	commit := func() { done(f.record.Apply(0, text), nil) }
+	commit := func() { done(f.ledgerStore.Apply(0, text), nil) }
 	switch refused := f.refused; {
 	case refused != nil:
 		commit = func() { done(nil, refused) }
@@ -53,8 +53,8 @@ func (f *fakeLog) Propose(text []byte, done func(any, error)) {
 	}
 }
 
-// set changes what becomes of proposals; those that wait are committed unless it stays stalled.
-func (f *fakeLog) set(stalled bool, refused error) {
+// setOutcome changes what becomes of proposals; those that wait are committed unless it stays stalled.
+func (f *fakeLog) setOutcome(stalled bool, refused error) {
 	f.mu.Lock()
 	f.stalled, f.refused = stalled, refused
 	var all []func()
@@ -67,50 +67,52 @@ func (f *fakeLog) set(stalled bool, refused error) {
 	}
 }
 
-// bubble is a loop in a bubble, with a log that the test plays.
-type bubble struct {
+// loopTest is a loop in a bubble, with a log that the test plays.
+type loopTest struct {
 	*testing.T
-	*loop
+	*decisionLoop
 	log *fakeLog
 }
 
-// inBubble runs a test with a loop that knows one machine of that many cores, and whose time is the test's.
-func inBubble(t *testing.T, cpus int, test func(b *bubble)) {
+// runLoopTest runs a test with a loop that knows one machine of that many cores, and whose time is the test's.
+func runLoopTest(t *testing.T, cpus int, test func(b *loopTest)) {
 	synctest.Test(t, func(t *testing.T) {
-		standing := newStanding()
-		r := newRecord(func(epoch uint64) { standing.move(func(p *position) { p.epoch = max(p.epoch, epoch) }) })
-		l := newLoop("head", "unix:/head", r, standing, time.Hour, slog.New(slog.DiscardHandler))
-		f := &fakeLog{record: r, news: make(chan replica.Leadership, 1)}
+		leadership := newLeadership()
+		r := newLedgerStore(func(epoch uint64) { leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) }) })
+		l := newLoop("head", "unix:/head", r, leadership, time.Hour, slog.New(slog.DiscardHandler))
+		f := &fakeLog{ledgerStore: r, leadershipChanges: make(chan replica.LeadershipChange, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.run(ctx, f)
-		change := advertise.Change{
+		change := adclient.AdChange{
 			Name: "n1", Sequence: 1, Started: 1, Ad: fmt.Sprintf("[Cpus = %d; TotalCpus = %d]", cpus, cpus), Private: map[string]string{grantKey: hex.EncodeToString(testKey)},
 		}
-		l.post(ctx, func(now time.Time) { l.machinesChanged(now, []machineNews{readMachine(now, change, l.log)}, true) })
-		test(&bubble{t, l, f})
+		l.postEvent(ctx, func(now time.Time) {
+			l.onMachinesChanged(now, []machineUpdate{parseMachineUpdate(now, change, l.log)}, true)
+		})
+		test(&loopTest{t, l, f})
 		cancel()
 		<-l.done
 	})
 }
 
-// turn tells the loop who leads, and waits until it has done what follows.
-func (b *bubble) turn(news replica.Leadership) {
-	b.log.news <- news
+// changeLeadership tells the loop who leads, and waits until it has done what follows.
+func (b *loopTest) changeLeadership(update replica.LeadershipChange) {
+	b.log.leadershipChanges <- update
 	synctest.Wait()
 }
 
-// join begins a conversation.
-func (b *bubble) join(name string) (mail *mailbox, err error) {
-	mail = newMailbox()
-	if derr := b.do(b.Context(), func(now time.Time) { err = b.joined(now, &wire.ScheddHello{Name: name}, mail) }); derr != nil {
+// joinSchedd begins a conversation.
+func (b *loopTest) joinSchedd(name string) (mail *sendQueue, err error) {
+	mail = newSendQueue()
+	if derr := b.runInLoop(b.Context(), func(now time.Time) { err = b.onJoined(now, &wire.ScheddHello{Name: name}, mail) }); derr != nil {
 		b.Fatal(derr)
 	}
 	return mail, err
 }
 
-func (b *bubble) say(name string, mail *mailbox, m *wire.FromSchedd) {
-	if err := b.do(b.Context(), func(now time.Time) {
-		if err := b.heard(now, name, mail, m); err != nil {
+func (b *loopTest) sendMessage(name string, mail *sendQueue, m *wire.FromSchedd) {
+	if err := b.runInLoop(b.Context(), func(now time.Time) {
+		if err := b.onMessage(now, name, mail, m); err != nil {
 			b.Error(err)
 		}
 	}); err != nil {
@@ -119,9 +121,9 @@ func (b *bubble) say(name string, mail *mailbox, m *wire.FromSchedd) {
 	synctest.Wait()
 }
 
-// grants takes what is in a mailbox, and counts the grants.
-func grants(mail *mailbox) (n int, ended error) {
-	messages, _, ended := mail.take()
+// takeGrants takes what is in a mailbox, and counts the grants.
+func takeGrants(mail *sendQueue) (n int, ended error) {
+	messages, _, ended := mail.takeAll()
 	for _, m := range messages {
 		if m.GetGrant() != nil {
 			n++
@@ -132,86 +134,86 @@ func grants(mail *mailbox) (n int, ended error) {
 
 // TestNothingBeforeItIsCommitted holds that grants are sent when the log has them, and never by one that leads no more, though they be committed later.
 func TestNothingBeforeItIsCommitted(t *testing.T) {
-	inBubble(t, 4, func(b *bubble) {
-		if _, err := b.join("s"); !errors.Is(err, roost.Unavailable) {
+	runLoopTest(t, 4, func(b *loopTest) {
+		if _, err := b.joinSchedd("s"); !errors.Is(err, roost.Unavailable) {
 			b.Errorf("one that does not lead takes a schedd in: %v", err)
 		}
-		b.turn(replica.Leadership{Leads: true, Term: 1})
-		mail, err := b.join("s")
+		b.changeLeadership(replica.LeadershipChange{IsLeader: true, Term: 1})
+		mail, err := b.joinSchedd("s")
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.log.set(true, nil)
-		b.say("s", mail, wish(1, 2, 0))
-		if n, _ := grants(mail); n != 0 {
+		b.log.setOutcome(true, nil)
+		b.sendMessage("s", mail, requestMessage(1, 2, 0))
+		if n, _ := takeGrants(mail); n != 0 {
 			b.Errorf("%d grants before they are committed", n)
 		}
-		b.log.set(false, nil)
+		b.log.setOutcome(false, nil)
 		synctest.Wait()
-		if n, _ := grants(mail); n != 2 {
+		if n, _ := takeGrants(mail); n != 2 {
 			b.Errorf("%d grants after they were committed", n)
 		}
-		b.log.set(true, nil)
-		b.say("s", mail, wish(2, 2, 2))
-		b.turn(replica.Leadership{Leader: "unix:/other", Term: 2})
-		b.log.set(false, nil)
+		b.log.setOutcome(true, nil)
+		b.sendMessage("s", mail, requestMessage(2, 2, 2))
+		b.changeLeadership(replica.LeadershipChange{Leader: "unix:/other", Term: 2})
+		b.log.setOutcome(false, nil)
 		synctest.Wait()
-		if n, ended := grants(mail); n != 0 || !errors.Is(ended, roost.Unavailable) {
+		if n, ended := takeGrants(mail); n != 0 || !errors.Is(ended, roost.Unavailable) {
 			b.Errorf("%d grants of one that leads no more, and the conversation ends with %v", n, ended)
 		}
-		if p, _ := b.standing.look(); p.leads || p.leader != "unix:/other" {
+		if p, _ := b.leadership.currentState(); p.isLeader || p.leader != "unix:/other" {
 			b.Errorf("it says of who leads: %+v", p)
 		}
 	})
 }
 
-// TestRisesAgain holds that one whose entries are not committed gives up the lead, and takes it anew, with a higher epoch, while it is told that it has it.
-func TestRisesAgain(t *testing.T) {
-	inBubble(t, 4, func(b *bubble) {
-		b.turn(replica.Leadership{Leads: true, Term: 1})
-		first, _ := b.standing.look()
-		mail, err := b.join("s")
-		if err != nil || !first.leads {
+// TestProposesLeadershipAgain holds that one whose entries are not committed gives up the lead, and takes it anew, with a higher epoch, while it is told that it has it.
+func TestProposesLeadershipAgain(t *testing.T) {
+	runLoopTest(t, 4, func(b *loopTest) {
+		b.changeLeadership(replica.LeadershipChange{IsLeader: true, Term: 1})
+		first, _ := b.leadership.currentState()
+		mail, err := b.joinSchedd("s")
+		if err != nil || !first.isLeader {
 			b.Fatalf("%+v, %v", first, err)
 		}
-		b.log.set(false, roost.Unavailable)
-		b.say("s", mail, wish(1, 1, 0))
-		if n, ended := grants(mail); n != 0 || ended == nil {
+		b.log.setOutcome(false, roost.Unavailable)
+		b.sendMessage("s", mail, requestMessage(1, 1, 0))
+		if n, ended := takeGrants(mail); n != 0 || ended == nil {
 			b.Errorf("%d grants, and the conversation ends with %v", n, ended)
 		}
-		time.Sleep(10 * riseAgain)
-		if p, _ := b.standing.look(); p.leads {
+		time.Sleep(10 * leadershipRetry)
+		if p, _ := b.leadership.currentState(); p.isLeader {
 			b.Errorf("it leads without a log: %+v", p)
 		}
-		b.log.set(false, nil)
-		time.Sleep(2 * riseAgain)
-		if p, _ := b.standing.look(); !p.leads || p.epoch <= first.epoch {
+		b.log.setOutcome(false, nil)
+		time.Sleep(2 * leadershipRetry)
+		if p, _ := b.leadership.currentState(); !p.isLeader || p.epoch <= first.epoch {
 			b.Errorf("after %+v it says %+v", first, p)
 		}
 	})
 }
 
-// TestUseIsCharged holds that what a submitter uses is in the log a second later, without a grant to go with; that time does not run backwards where the
+// TestUsageIsCharged holds that what a submitter uses is in the log a second later, without a grant to go with; that time does not run backwards where the
 // clock of the leader before was a little ahead; and that it does where that clock was wrong, as nothing would be charged until the wrong time has come.
-func TestUseIsCharged(t *testing.T) {
-	for ahead, stands := range map[time.Duration]bool{30 * time.Second: true, 365 * 24 * time.Hour: false} {
-		inBubble(t, 4, func(b *bubble) {
-			wrong := ledger.Entry{At: time.Now().Add(ahead).UnixNano(), Lead: "other"}
-			b.record.Apply(0, wrong.Encode(nil))
-			b.turn(replica.Leadership{Leads: true, Term: 2})
-			mail, err := b.join("s")
+func TestUsageIsCharged(t *testing.T) {
+	for ahead, accepted := range map[time.Duration]bool{30 * time.Second: true, 365 * 24 * time.Hour: false} {
+		runLoopTest(t, 4, func(b *loopTest) {
+			wrong := ledger.LogEntry{At: time.Now().Add(ahead).UnixNano(), Lead: "other"}
+			b.ledgerStore.Apply(0, wrong.Encode(nil))
+			b.changeLeadership(replica.LeadershipChange{IsLeader: true, Term: 2})
+			mail, err := b.joinSchedd("s")
 			if err != nil {
 				b.Fatal(err)
 			}
-			b.say("s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 3000})}}})
-			time.Sleep(holdsEvery)
+			b.sendMessage("s", mail, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 3000})}}})
+			time.Sleep(usageCommitInterval)
 			synctest.Wait()
-			b.record.look(func(l *ledger.Ledger) {
-				if got := l.Book().Account(l.Now(), share.Submitter{Owner: "ann"}).Use; got != 3 {
+			b.ledgerStore.view(func(l *ledger.Ledger) {
+				if got := l.Accountant().Account(l.Now(), fairshare.Submitter{Owner: "ann"}).Use; got != 3 {
 					b.Errorf("ann uses %v cores", got)
 				}
 				want := time.Now()
-				if stands {
+				if accepted {
 					want = time.Unix(0, wrong.At)
 				}
 				if !l.Now().Equal(want) {
@@ -222,13 +224,13 @@ func TestUseIsCharged(t *testing.T) {
 	}
 }
 
-// deaf is a conversation that takes note of what is sent.
-type deaf struct {
-	conversation
+// recordingStream is a conversation that takes note of what is sent.
+type recordingStream struct {
+	scheddStream
 	sent []*wire.ToSchedd
 }
 
-func (d *deaf) Send(m *wire.ToSchedd) error {
+func (d *recordingStream) Send(m *wire.ToSchedd) error {
 	d.sent = append(d.sent, m)
 	return nil
 }
@@ -240,11 +242,11 @@ func TestLateGrants(t *testing.T) {
 		age  time.Duration
 		lost error
 		sent int
-	}{{0, gone, 1}, {2 * lateAfter, nil, 1}, {2 * lateAfter, gone, 0}} {
-		s := &service{log: slog.New(slog.DiscardHandler), verify: func(context.Context) error { return tt.lost }}
-		mail, to := newMailbox(), &deaf{}
-		mail.grant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{}}}, time.Now().Add(-tt.age))
-		err := s.deliver(t.Context(), to, mail)
+	}{{0, gone, 1}, {2 * maxUnverifiedAge, nil, 1}, {2 * maxUnverifiedAge, gone, 0}} {
+		s := &grpcService{log: slog.New(slog.DiscardHandler), verifyLeader: func(context.Context) error { return tt.lost }}
+		mail, to := newSendQueue(), &recordingStream{}
+		mail.putGrant(&wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{}}}, time.Now().Add(-tt.age))
+		err := s.sendWaiting(t.Context(), to, mail)
 		if len(to.sent) != tt.sent || (err == nil) != (tt.sent == 1) || err != nil && !errors.Is(err, roost.Stale) {
 			t.Errorf("decided %v ago, leads: %v: %d sent, and %v", tt.age, tt.lost == nil, len(to.sent), err)
 		}

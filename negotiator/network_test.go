@@ -14,21 +14,21 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// network lets the negotiators of a test reach each other through sockets of which each belongs to one direction between two of them, and can be cut.
+// socketNetwork lets the negotiators of a test reach each other through sockets of which each belongs to one direction between two of them, and can be cut.
 // What is cut loses nothing and delivers nothing, as TCP does not either while it tries again.
-type network struct {
+type socketNetwork struct {
 	t   *testing.T
 	dir string
 
-	mu     sync.Mutex
-	change *sync.Cond
-	cut    map[string]bool // "from to", names of nodes
-	open   map[string]bool // likewise, those that have a socket
-	closed bool
+	mu        sync.Mutex
+	change    *sync.Cond
+	cutLinks  map[string]bool // "from to", names of nodes
+	openLinks map[string]bool // likewise, those that have a socket
+	closed    bool
 }
 
-func newNetwork(t *testing.T, dir string) *network {
-	n := &network{t: t, dir: dir, cut: map[string]bool{}, open: map[string]bool{}}
+func newSocketNetwork(t *testing.T, dir string) *socketNetwork {
+	n := &socketNetwork{t: t, dir: dir, cutLinks: map[string]bool{}, openLinks: map[string]bool{}}
 	n.change = sync.NewCond(&n.mu)
 	t.Cleanup(func() {
 		n.mu.Lock()
@@ -40,35 +40,37 @@ func newNetwork(t *testing.T, dir string) *network {
 }
 
 // address is where the negotiator of a node listens.
-func (n *network) address(node string) string { return "unix:" + filepath.Join(n.dir, node+".sock") }
+func (n *socketNetwork) address(node string) string {
+	return "unix:" + filepath.Join(n.dir, node+".sock")
+}
 
-// isolate cuts a node off from all others, or joins it again.
-func (n *network) isolate(node string, others []string, cut bool) {
+// isolateNode cuts a node off from all others, or joins it again.
+func (n *socketNetwork) isolateNode(node string, others []string, cut bool) {
 	n.mu.Lock()
 	for _, other := range others {
-		n.cut[node+" "+other], n.cut[other+" "+node] = cut, cut
+		n.cutLinks[node+" "+other], n.cutLinks[other+" "+node] = cut, cut
 	}
 	n.mu.Unlock()
 	n.change.Broadcast()
 }
 
 // dialer is how a node reaches the others.
-func (n *network) dialer(from string) func(address string) (*grpc.ClientConn, error) {
+func (n *socketNetwork) dialer(from string) func(address string) (*grpc.ClientConn, error) {
 	return func(address string) (*grpc.ClientConn, error) {
 		to := strings.TrimSuffix(filepath.Base(address), ".sock")
-		return rpc.Dial(n.socket(from, to), nil, auth.Negotiator)
+		return rpc.Dial(n.socketBetween(from, to), nil, auth.Negotiator)
 	}
 }
 
-// socket returns the address by which one node reaches another, and makes it if it is not there.
-func (n *network) socket(from, to string) string {
+// socketBetween returns the address by which one node reaches another, and makes it if it is not there.
+func (n *socketNetwork) socketBetween(from, to string) string {
 	address := "unix:" + filepath.Join(n.dir, from+"-"+to+".sock")
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.open[from+" "+to] {
+	if n.openLinks[from+" "+to] {
 		return address
 	}
-	n.open[from+" "+to] = true
+	n.openLinks[from+" "+to] = true
 	l, err := rpc.Listen(address, 0o600)
 	if err != nil {
 		n.t.Error(err)
@@ -86,15 +88,15 @@ func (n *network) socket(from, to string) string {
 				near.Close()
 				continue
 			}
-			go n.carry(near, far, from+" "+to)
-			go n.carry(far, near, to+" "+from)
+			go n.copyConnection(near, far, from+" "+to)
+			go n.copyConnection(far, near, to+" "+from)
 		}
 	}()
 	return address
 }
 
-// carry copies one direction of a connection, but for what comes while it is cut: that waits.
-func (n *network) carry(from, to net.Conn, direction string) {
+// copyConnection copies one direction of a connection, but for what comes while it is cut: that waits.
+func (n *socketNetwork) copyConnection(from, to net.Conn, direction string) {
 	defer from.Close()
 	defer to.Close()
 	piece := make([]byte, 64<<10)
@@ -104,7 +106,7 @@ func (n *network) carry(from, to net.Conn, direction string) {
 			return
 		}
 		n.mu.Lock()
-		for n.cut[direction] && !n.closed {
+		for n.cutLinks[direction] && !n.closed {
 			n.change.Wait()
 		}
 		n.mu.Unlock()
@@ -114,8 +116,8 @@ func (n *network) carry(from, to net.Conn, direction string) {
 	}
 }
 
-// names are the nodes of a cell of that many.
-func names(count int) (all []string) {
+// nodeNames are the nodes of a cell of that many.
+func nodeNames(count int) (all []string) {
 	for i := range count {
 		all = append(all, fmt.Sprintf("c%d", i+1))
 	}

@@ -13,11 +13,11 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// replicaOf says where the replica of a node is, and who the others are.
-func replicaOf(node *config.Node, log *slog.Logger) replica.Config {
+// replicaConfig says where the replica of a node is, and who the others are.
+func replicaConfig(node *config.Node, log *slog.Logger) replica.Config {
 	return replica.Config{
 		Dir: filepath.Join(node.Dir, "negotiator", "replica"), Name: node.Name, Address: node.OwnNegotiator(), Peers: node.Negotiators,
-		Election: node.Negotiator.Election, Log: log,
+		ElectionTimeout: node.Negotiator.Election, Log: log,
 	}
 }
 
@@ -27,18 +27,18 @@ func Recover(node *config.Node, log *slog.Logger) error {
 	if node.Negotiator == nil {
 		return fmt.Errorf("recover: %w: node %s has no negotiator", roost.NotFound, node.Name)
 	}
-	return replica.Recover(replicaOf(node, log), recovered{newRecord(func(uint64) {})})
+	return replica.Recover(replicaConfig(node, log), recoveredSnapshot{newLedgerStore(func(uint64) {})})
 }
 
-// recovered is the record of a cell that is lost. Its snapshot is what the next one begins with.
-type recovered struct{ *record }
+// recoveredSnapshot is the record of a cell that is lost. Its snapshot is what the next one begins with.
+type recoveredSnapshot struct{ *ledgerStore }
 
-func (r recovered) Snapshot() (write func(io.Writer) error, err error) {
-	r.look((*ledger.Ledger).Recover)
-	return r.record.Snapshot()
+func (r recoveredSnapshot) Snapshot() (write func(io.Writer) error, err error) {
+	r.view((*ledger.Ledger).Recover)
+	return r.ledgerStore.Snapshot()
 }
 
 // Repair takes out of the log of this node's replica what is damaged: [replica.Repair].
-func Repair(node *config.Node, log *slog.Logger, now time.Time, dry bool) (*replica.Report, error) {
-	return replica.Repair(replicaOf(node, log), now, dry)
+func Repair(node *config.Node, log *slog.Logger, now time.Time, dry bool) (*replica.RepairReport, error) {
+	return replica.Repair(replicaConfig(node, log), now, dry)
 }

@@ -17,35 +17,35 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// trio is three negotiators that decide together. Each has a collector of its own, which the test plays.
-type trio struct {
+// threeNegotiators is three negotiators that decide together. Each has a collector of its own, which the test plays.
+type threeNegotiators struct {
 	*testing.T
-	net   *network
-	nodes []string
-	pools map[string]*pool
-	stops map[string]func()
+	network *socketNetwork
+	nodes   []string
+	pools   map[string]*collectorTest
+	stops   map[string]func()
 }
 
-func newTrio(t *testing.T) *trio {
+func newThreeNegotiators(t *testing.T) *threeNegotiators {
 	dir := t.TempDir()
-	c := &trio{T: t, net: newNetwork(t, dir), nodes: names(3), pools: map[string]*pool{}, stops: map[string]func(){}}
+	c := &threeNegotiators{T: t, network: newSocketNetwork(t, dir), nodes: nodeNames(3), pools: map[string]*collectorTest{}, stops: map[string]func(){}}
 	var addresses []string
 	for _, name := range c.nodes {
-		addresses = append(addresses, c.net.address(name))
+		addresses = append(addresses, c.network.address(name))
 	}
 	for _, name := range c.nodes {
-		p := poolAt(t, filepath.Join(t.TempDir()), name, c.net.address(name))
-		p.node.Negotiators, p.dial = addresses, c.net.dialer(name)
+		p := collectorTestAt(t, filepath.Join(t.TempDir()), name, c.network.address(name))
+		p.node.Negotiators, p.dial = addresses, c.network.dialer(name)
 		c.pools[name] = p
-		c.stops[name] = p.start()
-		p.machine("n1", 1, 16)
+		c.stops[name] = p.startNegotiator()
+		p.addMachine("n1", 1, 16)
 		p.collector.deltas <- &wire.AdDelta{Synced: true}
 	}
 	return c
 }
 
-// leader waits until one of those nodes leads with an epoch above another's, and returns it.
-func (c *trio) leader(above uint64, nodes ...string) (leader string, epoch uint64) {
+// waitForLeader waits until one of those nodes leads with an epoch above another's, and returns it.
+func (c *threeNegotiators) waitForLeader(above uint64, nodes ...string) (leader string, epoch uint64) {
 	c.Helper()
 	ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
 	defer cancel()
@@ -56,9 +56,9 @@ func (c *trio) leader(above uint64, nodes ...string) (leader string, epoch uint6
 	found := make(chan sight, len(nodes))
 	for _, node := range nodes {
 		go func() {
-			for news := range c.watch(ctx, node) {
-				if news.GetLeads() && news.GetEpoch() > above {
-					found <- sight{node, news.GetEpoch()}
+			for update := range c.watchLeader(ctx, node) {
+				if update.GetLeads() && update.GetEpoch() > above {
+					found <- sight{node, update.GetEpoch()}
 					return
 				}
 			}
@@ -73,31 +73,31 @@ func (c *trio) leader(above uint64, nodes ...string) (leader string, epoch uint6
 	}
 }
 
-// watch hears who leads from one node, until ctx ends.
-func (c *trio) watch(ctx context.Context, node string) <-chan *wire.LeaderNews {
-	heard := make(chan *wire.LeaderNews)
-	conn, err := rpc.Dial(c.net.address(node), nil, auth.Negotiator)
+// watchLeader hears who leads from one node, until ctx ends.
+func (c *threeNegotiators) watchLeader(ctx context.Context, node string) <-chan *wire.LeaderNews {
+	received := make(chan *wire.LeaderNews)
+	conn, err := rpc.Dial(c.network.address(node), nil, auth.Negotiator)
 	if err != nil {
 		c.Fatal(err)
 	}
 	go func() {
-		defer close(heard)
+		defer close(received)
 		defer conn.Close()
 		stream, err := wire.NewNegotiatorClient(conn).Watch(ctx, &wire.WatchLeader{}, grpc.WaitForReady(true))
 		for err == nil {
-			var news *wire.LeaderNews
-			if news, err = stream.Recv(); err == nil {
+			var update *wire.LeaderNews
+			if update, err = stream.Recv(); err == nil {
 				select {
-				case heard <- news:
+				case received <- update:
 				case <-ctx.Done():
 				}
 			}
 		}
 	}()
-	return heard
+	return received
 }
 
-func (c *trio) others(node string) (rest []string) {
+func (c *threeNegotiators) otherNodes(node string) (rest []string) {
 	for _, other := range c.nodes {
 		if other != node {
 			rest = append(rest, other)
@@ -109,22 +109,22 @@ func (c *trio) others(node string) (rest []string) {
 // TestNewLeaderGrants holds that when the leader dies another goes on where it was: with a higher epoch, with numbers of grants that were never
 // used, and with machines that it knows already.
 func TestNewLeaderGrants(t *testing.T) {
-	c := newTrio(t)
-	old, epoch := c.leader(0, c.nodes...)
-	stream, _ := c.pools[old].join("s")
-	c.pools[old].say(stream, wish(1, 3, 0))
+	c := newThreeNegotiators(t)
+	old, epoch := c.waitForLeader(0, c.nodes...)
+	stream, _ := c.pools[old].joinSchedd("s")
+	c.pools[old].sendMessage(stream, requestMessage(1, 3, 0))
 	var last uint64
 	for range 3 {
-		last = c.pools[old].hearGrant(stream).GetId()
+		last = c.pools[old].receiveGrant(stream).GetId()
 	}
 	began := time.Now()
 	c.stops[old]()
-	next, higher := c.leader(epoch, c.others(old)...)
-	stream, _ = c.pools[next].join("s")
-	c.pools[next].say(stream, wish(1, 1, 0))
-	g := c.pools[next].hearGrant(stream)
+	next, higher := c.waitForLeader(epoch, c.otherNodes(old)...)
+	stream, _ = c.pools[next].joinSchedd("s")
+	c.pools[next].sendMessage(stream, requestMessage(1, 1, 0))
+	g := c.pools[next].receiveGrant(stream)
 	t.Logf("from the end of the leader to the next grant: %v", time.Since(began))
-	if g.GetEpoch() != higher || g.GetEpoch() <= epoch || g.GetId() <= last || !wire.CheckCapability(testKey, g, "") {
+	if g.GetEpoch() != higher || g.GetEpoch() <= epoch || g.GetId() <= last || !wire.CheckClaimToken(testKey, g, "") {
 		t.Errorf("after grant %d of epoch %d: %v", last, epoch, g)
 	}
 }
@@ -132,16 +132,16 @@ func TestNewLeaderGrants(t *testing.T) {
 // TestIsolatedLeader holds that a leader which is cut off from the others grants nothing from then on to the schedds on its side, while the others
 // elect a leader that does; and that after the cut all say the same.
 func TestIsolatedLeader(t *testing.T) {
-	c := newTrio(t)
-	old, epoch := c.leader(0, c.nodes...)
+	c := newThreeNegotiators(t)
+	old, epoch := c.waitForLeader(0, c.nodes...)
 	here := c.pools[old]
-	stream, _ := here.join("s1")
-	here.say(stream, wish(1, 1, 0))
-	last := here.hearGrant(stream)
+	stream, _ := here.joinSchedd("s1")
+	here.sendMessage(stream, requestMessage(1, 1, 0))
+	last := here.receiveGrant(stream)
 
 	began := time.Now()
-	c.net.isolate(old, c.others(old), true)
-	here.say(stream, wish(1, 5, last.GetId()))
+	c.network.isolateNode(old, c.otherNodes(old), true)
+	here.sendMessage(stream, requestMessage(1, 5, last.GetId()))
 	for {
 		m, err := stream.Recv()
 		if err != nil {
@@ -154,38 +154,38 @@ func TestIsolatedLeader(t *testing.T) {
 			t.Fatalf("the isolated leader granted %v", g)
 		}
 	}
-	next, higher := c.leader(epoch, c.others(old)...)
+	next, higher := c.waitForLeader(epoch, c.otherNodes(old)...)
 	there := c.pools[next]
-	other, _ := there.join("s2")
-	there.say(other, wish(1, 5, 0))
-	if g := there.hearGrant(other); g.GetEpoch() != higher || g.GetId() <= last.GetId() {
+	other, _ := there.joinSchedd("s2")
+	there.sendMessage(other, requestMessage(1, 5, 0))
+	if g := there.receiveGrant(other); g.GetEpoch() != higher || g.GetId() <= last.GetId() {
 		t.Errorf("after grant %d of epoch %d: %v", last.GetId(), epoch, g)
 	}
 	t.Logf("from the cut to the next grant: %v", time.Since(began))
-	there.say(other, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
+	there.sendMessage(other, &wire.FromSchedd{Of: &wire.FromSchedd_Usage{Usage: &wire.Usage{Owner: "ann", Held: wire.FromResources(roost.Resources{CPU: 1000})}}})
 
-	c.net.isolate(old, c.others(old), false)
+	c.network.isolateNode(old, c.otherNodes(old), false)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for news := range c.watch(ctx, old) {
-		if news.GetEpoch() >= higher && news.GetLeader() != "" && !news.GetLeads() {
+	for update := range c.watchLeader(ctx, old) {
+		if update.GetEpoch() >= higher && update.GetLeader() != "" && !update.GetLeads() {
 			break
 		}
 	}
-	c.same()
+	c.waitForSameState()
 }
 
-// same waits until all replicas hold the same, with what the one submitter uses in it.
-func (c *trio) same() {
+// waitForSameState waits until all replicas hold the same, with what the one submitter uses in it.
+func (c *threeNegotiators) waitForSameState() {
 	c.Helper()
 	patience := time.After(time.Minute)
 	for {
 		hashes := map[[sha256.Size]byte]bool{}
 		charged := true
 		for _, node := range c.nodes {
-			c.pools[node].server.record.look(func(l *ledger.Ledger) {
+			c.pools[node].server.ledgerStore.view(func(l *ledger.Ledger) {
 				hashes[l.Hash()] = true
-				charged = charged && len(l.Book().Submitters()) == 1
+				charged = charged && len(l.Accountant().Submitters()) == 1
 			})
 		}
 		if len(hashes) == 1 && charged {

@@ -20,17 +20,17 @@ func TestAlter(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 2, "HoldOnSubmit = true").GetIds()[0]
 	alter := func(a *wire.Alteration) *wire.ActReply_Result {
-		return p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: a})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: a})
 	}
 	if r := alter(&wire.Alteration{Changes: `[RequestMemory = 2048; Out = undefined]`, Hold: "hold"}); r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	if st, _ := p.onDisk().Status(1); st.Resources.Memory != 2*roost.GiB || st.Counts[roost.Held] != 2 {
+	if st, _ := p.recoveredQueue().Status(1); st.Resources.Memory != 2*roost.GiB || st.Counts[roost.Held] != 2 {
 		t.Fatalf("on disk it is %+v", st)
 	}
 	for _, c := range []struct {
 		a    *wire.Alteration
-		kind roost.Kind
+		kind roost.ErrorKind
 		why  wire.ActReply_Refusal
 	}{
 		{&wire.Alteration{Changes: `[JobPrio = 5]`}, roost.Stale, 0},
@@ -40,17 +40,17 @@ func TestAlter(t *testing.T) {
 		{&wire.Alteration{Changes: `[JobPrio = 5]`, Hold: "release", Basis: 1}, 0, 0},
 		{&wire.Alteration{Changes: `[]`, Hold: "release", Basis: 2}, 0, 0},
 	} {
-		if r := alter(c.a); roost.Kind(r.GetKind()) != c.kind || (r.GetError() != "") != (c.kind != 0) || r.GetRefusal() != c.why {
+		if r := alter(c.a); roost.ErrorKind(r.GetKind()) != c.kind || (r.GetError() != "") != (c.kind != 0) || r.GetRefusal() != c.why {
 			t.Errorf("%v: got %v", c.a, r)
 		}
 	}
-	if r := p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{"1[0]"}}, Alteration: &wire.Alteration{Changes: "[]", Basis: 2}}); r.GetRefusal() != wire.ActReply_PART {
+	if r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{"1[0]"}}, Alteration: &wire.Alteration{Changes: "[]", Basis: 2}}); r.GetRefusal() != wire.ActReply_PART {
 		t.Errorf("a task by itself: %v", r)
 	}
 }
 
 // Whoever goes to another queue leaves the defaults of the one before behind.
-func TestMoved(t *testing.T) {
+func TestMoveJob(t *testing.T) {
 	policy := &wire.Policy{Queues: []*wire.JobQueue{
 		{Name: "work", Enabled: true, Band: "production", Default: &wire.Extent{Memory: proto.Int64(1 << 30), WalltimeS: proto.Int64(60)}},
 		{Name: "long", Enabled: true, Most: &wire.Extent{WalltimeS: proto.Int64(7200)}},
@@ -59,68 +59,68 @@ func TestMoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q, who := queue.New(hostName), queue.Submitter{User: "ann", UID: 7}
-	specs := []queue.Spec{{Ad: ad, Count: 1}}
+	q, who := queue.New(hostName), queue.CallerIdentity{User: "ann", UID: 7}
+	specs := []queue.SubmitSpec{{Ad: ad, Count: 1}}
 	if err := enqueue(policy, who, specs); err != nil {
 		t.Fatal(err)
 	}
-	events, ids, _, err := q.Submit(time.Unix(1000, 0), who, "k", specs, queue.Limits{})
+	events, ids, _, err := q.SubmitJobs(time.Unix(1000, 0), who, "k", specs, queue.SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	s := &Schedd{queue: q, rules: policy, node: &config.Node{Name: hostName, Schedd: &config.Schedd{}}}
-	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "long"); err != nil {
+	s := &Schedd{queue: q, lastPolicy: policy, node: &config.Node{Name: hostName, Schedd: &config.ScheddSettings{}}}
+	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	text, _ := q.Ad(1)
+	text, _ := q.JobAd(1)
 	moved, err := classad.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e, _ := classad.ParseExpr(`Queue == "long" && Walltime == 7200 && RequestMemory =?= undefined && Band =?= undefined && Environment[1] == "PBS_QUEUE=long"`)
-	if holds, ok := classad.Eval(e, moved, nil, &classad.Env{}).Bool(); !ok || !holds {
+	if holds, ok := classad.Eval(e, moved, nil, &classad.EvalEnv{}).Bool(); !ok || !holds {
 		t.Fatalf("it is %s", text)
 	}
-	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "long"); err != nil || len(events) > 0 {
+	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "long"); err != nil || len(events) > 0 {
 		t.Fatalf("where it is already: %v, %v", events, err)
 	}
 	// What it says itself now, it keeps.
-	if events, err = s.alter(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
+	if events, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100]", Basis: 1}); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	if events, err = s.moveJob(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, "work"); err != nil {
+	if events, err = s.decideMove(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, "work"); err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(events[0])
-	if st, _ := q.Status(1); st.Queue != "work" || st.Band != roost.Production {
+	if st, _ := q.Status(1); st.Queue != "work" || st.Band != roost.ProductionBand {
 		t.Fatalf("it is %+v", st)
 	}
-	if text, _ = q.Ad(1); !strings.Contains(text, "Walltime = 100") {
+	if text, _ = q.JobAd(1); !strings.Contains(text, "Walltime = 100") {
 		t.Fatalf("it is %s", text)
 	}
-	if _, err = s.alter(time.Unix(1000, 0), who, queue.Target{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
+	if _, err = s.decideAlter(time.Unix(1000, 0), who, queue.TaskSelector{Job: ids[0]}, &wire.Alteration{Changes: "[Walltime = 100000]", Basis: 3}); err != nil {
 		t.Fatal(err) // that queue has no limit
 	}
 }
 
 // The node of a job that runs is told of its new limits, and told again by a schedd that has been away.
-func TestLimitReachesNode(t *testing.T) {
+func TestLimitSentToNode(t *testing.T) {
 	p := newPool(t)
 	id, a := p.run("Walltime = 100")
-	r := p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: "[Walltime = 50]"}})
+	r := p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: "[Walltime = 50]"}})
 	if r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	if m := next(t, p.startd.limits, "a limit"); m.GetWalltimeNs() != 50e9 || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
+	if m := receiveNext(t, p.startd.limits, "a limit"); m.GetWalltimeNs() != 50e9 || m.GetAttempt().GetJob() != a.GetAttempt().GetJob() {
 		t.Fatalf("got %v", m)
 	}
 	p.stop()
-	p.startd.holds(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
+	p.startd.setReportedClaims(&wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Grant: a.GetClaim(), Epoch: 1, Running: true})
 	p.start()
-	if m := next(t, p.startd.limits, "the limit again"); m.GetWalltimeNs() != 50e9 {
+	if m := receiveNext(t, p.startd.limits, "the limit again"); m.GetWalltimeNs() != 50e9 {
 		t.Fatalf("got %v", m)
 	}
 }
@@ -128,7 +128,7 @@ func TestLimitReachesNode(t *testing.T) {
 // Whoever asks for more is asked about before, and refused with nothing changed; the leader hears what became of it.
 func TestAlterAdmission(t *testing.T) {
 	p := newPool(t)
-	next(t, p.asked.joined, "the first conversation")
+	receiveNext(t, p.asked.openedEpochs, "the first conversation")
 	asked := make(chan *wire.Admit, 10)
 	p.asked.mu.Lock()
 	p.asked.policy = &wire.Policy{Admission: true}
@@ -141,21 +141,21 @@ func TestAlterAdmission(t *testing.T) {
 		return answer
 	}
 	p.asked.mu.Unlock()
-	p.asked.hangUp()
-	next(t, p.asked.joined, "a conversation with quotas")
+	p.asked.endStreams()
+	receiveNext(t, p.asked.openedEpochs, "a conversation with quotas")
 	for i := 0; len(asked) == 0; i++ { // the policy comes a moment after the conversation has begun
 		p.submit(fmt.Sprint("early", i), 1, "HoldOnSubmit = true")
 	}
 	id := p.submit("k", 2, "HoldOnSubmit = true; RequestCpus = 2").GetIds()[0]
-	for next(t, asked, "the question about the job").GetAsks()[0].GetTasks() != 2 {
+	for receiveNext(t, asked, "the question about the job").GetAsks()[0].GetTasks() != 2 {
 	}
 	alter := func(changes string, basis int64) *wire.ActReply_Result {
-		return p.acts(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: changes, Basis: basis}})
+		return p.actWith(&wire.ActRequest{Verb: wire.ActRequest_ALTER, Selection: &wire.Selection{Selectors: []string{id}}, Alteration: &wire.Alteration{Changes: changes, Basis: basis}})
 	}
-	if r := alter("[RequestCpus = 5; RequestMemory = 10; JobPrio = 3]", 0); roost.Kind(r.GetKind()) != roost.Exhausted || r.GetError() != "limit reached: quota of user ann" {
+	if r := alter("[RequestCpus = 5; RequestMemory = 10; JobPrio = 3]", 0); roost.ErrorKind(r.GetKind()) != roost.Exhausted || r.GetError() != "limit reached: quota of user ann" {
 		t.Fatalf("got %v", r)
 	}
-	if m := next(t, asked, "a question"); m.GetAsks()[0].GetHeld().GetMilliCpu() != 6000 || m.GetAsks()[0].GetHeld().GetMemory() != 0 {
+	if m := receiveNext(t, asked, "a question"); m.GetAsks()[0].GetHeld().GetMilliCpu() != 6000 || m.GetAsks()[0].GetHeld().GetMemory() != 0 {
 		t.Errorf("asked was for %v", m)
 	}
 	if st := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}})[0]; st.GetPriority() != 0 || st.GetRequest().GetMilliCpu() != 2000 {
@@ -164,10 +164,10 @@ func TestAlterAdmission(t *testing.T) {
 	if r := alter("[RequestCpus = 4]", 0); r.GetError() != "" {
 		t.Fatalf("got %v", r)
 	}
-	m := next(t, asked, "a question")
-	demand := next(t, p.asked.demands, "what is told then")
+	m := receiveNext(t, asked, "a question")
+	demand := receiveNext(t, p.asked.demands, "what is told then")
 	for demand.GetSeen() < m.GetId() || demand.GetHeld().GetMilliCpu() < 8000 {
-		demand = next(t, p.asked.demands, "what is told then")
+		demand = receiveNext(t, p.asked.demands, "what is told then")
 	}
 	if r := alter("[RequestCpus = 1]", 1); r.GetError() != "" || len(asked) != 0 {
 		t.Fatalf("less: got %v, and %d questions", r, len(asked))

@@ -20,11 +20,11 @@ import (
 const attackedSchedd = "submit"
 
 // attackSession says what a hostile schedd says at the beginning of a session with a startd.
-func (s *Schedd) attackSession(ctx context.Context, p *peerNode, out *outbox[*wire.ToStartd]) {
+func (s *Schedd) attackSession(ctx context.Context, p *nodeConn, out *sendQueue[*wire.ToStartd]) {
 	if attack.Is(attack.NoGrant) {
 		for epoch := range uint64(4) {
 			for _, capability := range [][]byte{nil, make([]byte, 32)} {
-				out.put(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
+				out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
 					Grant: 1<<40 + epoch, Epoch: epoch, Capability: capability, Owner: "root", Band: "monitoring", Ad: "[]", LeaseS: 1 << 30,
 					Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20}, Uid: 12345, Gid: 12345, Victims: []uint64{1, 2, 3},
 				}}})
@@ -32,7 +32,7 @@ func (s *Schedd) attackSession(ctx context.Context, p *peerNode, out *outbox[*wi
 		}
 	}
 	if attack.Is(attack.LongOrders) {
-		out.put(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
+		out.enqueue(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, 33<<20)}}})
 	}
 	if attack.Is(attack.EndlessOrders) {
 		go func() {
@@ -41,9 +41,9 @@ func (s *Schedd) attackSession(ctx context.Context, p *peerNode, out *outbox[*wi
 			for again := time.Tick(time.Millisecond); ctx.Err() == nil; <-again {
 				if len(out.ready) == 0 { // the last ones were taken
 					for range 1000 {
-						out.put(order)
+						out.enqueue(order)
 					}
-					out.put(long)
+					out.enqueue(long)
 				}
 			}
 		}()
@@ -102,12 +102,12 @@ func (s *Schedd) attackGrant(node string, m *wire.ClaimRequest) {
 	} {
 		other := proto.CloneOf(m)
 		change(other)
-		s.say(node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: other}})
+		s.sendTo(node, &wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: other}})
 	}
 }
 
 // attackClaims tells a startd what is to become of claims and attempts of others. The numbers of claims lie near each other.
-func (s *Schedd) attackClaims(e dispatch.Activate, program *wire.Program) {
+func (s *Schedd) attackClaims(e dispatch.ActivateClaim, program *wire.Program) {
 	if !attack.Is(attack.OtherClaims) {
 		return
 	}
@@ -122,14 +122,14 @@ func (s *Schedd) attackClaims(e dispatch.Activate, program *wire.Program) {
 			{Of: &wire.ToStartd_Acknowledge{Acknowledge: &wire.Acknowledge{Attempts: []*wire.AttemptRef{a}}}},
 		} {
 			if e.Attempt.Task.Job.Seq != a.Job {
-				s.say(e.Node, m)
+				s.sendTo(e.Node, m)
 			}
 		}
 	}
 	for claim := e.Claim - min(e.Claim, 8); claim < e.Claim+8; claim++ {
 		if claim != e.Claim {
-			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}})
-			s.say(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: &wire.AttemptRef{Job: 1 << 40, Attempt: 1}, Program: program}}})
+			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: claim}}})
+			s.sendTo(e.Node, &wire.ToStartd{Of: &wire.ToStartd_Activate{Activate: &wire.Activate{Claim: claim, Attempt: &wire.AttemptRef{Job: 1 << 40, Attempt: 1}, Program: program}}})
 		}
 	}
 }
@@ -174,9 +174,9 @@ func attackBand(send func(*wire.FromSchedd) error) func(*wire.FromSchedd) error 
 
 // attackPeers asks the other submit nodes to act on jobs of their users, and for what only these may see.
 func (s *Schedd) attackPeers(ctx context.Context) {
-	for again := time.Tick(10 * time.Millisecond); !s.neighbours.knows(attackedSchedd) && ctx.Err() == nil; <-again {
+	for again := time.Tick(10 * time.Millisecond); !s.peerSchedds.hasPeer(attackedSchedd) && ctx.Err() == nil; <-again {
 	}
-	err := s.visit(ctx, attackedSchedd, func(ctx context.Context, client wire.NeighbourClient) error {
+	err := s.callPeer(ctx, attackedSchedd, func(ctx context.Context, client wire.NeighbourClient) error {
 		for _, user := range []string{"root", "uid 12345", "12345", ""} {
 			for verb := range wire.ActRequest_Verb_name {
 				act := &wire.ActRequest{Verb: wire.ActRequest_Verb(verb), Selection: &wire.Selection{Selectors: []string{"1", "2"}}, Force: true, Again: true, Reason: "attacked"}
@@ -195,6 +195,6 @@ func (s *Schedd) attackPeers(ctx context.Context) {
 // attackRead reads a stream to its end.
 func attackRead[T any](stream grpc.ServerStreamingClient[T], err error) func(func(*T)) error {
 	return func(each func(*T)) error {
-		return passOn(stream, err, func(m *T) error { each(m); return nil })
+		return forwardStream(stream, err, func(m *T) error { each(m); return nil })
 	}
 }

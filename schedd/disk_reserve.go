@@ -25,22 +25,22 @@ type diskReserve struct {
 	size int64 // bytes
 	log  *slog.Logger
 
-	mu    sync.Mutex
-	short bool          // the reserve is not there
-	stuck chan struct{} // closed while the log cannot be written for want of room
-	held  bool          // stuck is closed
-	told  time.Time     // when that was last logged
+	mu       sync.Mutex
+	missing  bool          // the reserve is not there
+	stuck    chan struct{} // closed while the log cannot be written for want of room
+	isStuck  bool          // stuck is closed
+	loggedAt time.Time     // when that was last logged
 }
 
 // Bounds of the reserve, and how often it is looked for room again.
 const (
-	reserveName  = "reserve"
-	largeReserve = 64 << 20
-	smallReserve = 128 << 10
-	reservePart  = 8 // of a small disk, one part
-	reserveEvery = 2 * time.Second
-	stuckEvery   = time.Minute // how often it is logged that there is no room
-	stuckWait    = 200 * time.Millisecond
+	reserveName         = "reserve"
+	largeReserve        = 64 << 20
+	smallReserve        = 128 << 10
+	reservePart         = 8 // of a small disk, one part
+	reserveInterval     = 2 * time.Second
+	diskFullLogInterval = time.Minute // how often it is logged that there is no room
+	diskFullRetry       = 200 * time.Millisecond
 )
 
 func newDiskReserve(dir string, log *slog.Logger) *diskReserve {
@@ -54,8 +54,8 @@ func newDiskReserve(dir string, log *slog.Logger) *diskReserve {
 
 func (r *diskReserve) path() string { return filepath.Join(r.dir, reserveName) }
 
-// free is how many bytes anybody may take.
-func (r *diskReserve) free() int64 {
+// freeBytes is how many bytes anybody may take.
+func (r *diskReserve) freeBytes() int64 {
 	var fs unix.Statfs_t
 	if unix.Statfs(r.dir, &fs) != nil {
 		return 0
@@ -63,8 +63,8 @@ func (r *diskReserve) free() int64 {
 	return int64(fs.Bavail) * fs.Bsize
 }
 
-// fill takes the room, if there is so much and half as much again.
-func (r *diskReserve) fill() error {
+// allocate takes the room, if there is so much and half as much again.
+func (r *diskReserve) allocate() error {
 	f, err := os.OpenFile(r.path(), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (r *diskReserve) fill() error {
 	if info, err := f.Stat(); err == nil && info.Size() >= r.size && info.Sys().(*syscall.Stat_t).Blocks*512 >= r.size {
 		return nil // an earlier start has made it
 	}
-	if free := r.free(); free < r.size+r.size/2 {
+	if free := r.freeBytes(); free < r.size+r.size/2 {
 		return fmt.Errorf("%s: %w: %v are free", r.dir, syscall.ENOSPC, roost.Bytes(free))
 	}
 	err = unix.Fallocate(int(f.Fd()), 0, 0, r.size)
@@ -93,55 +93,55 @@ func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 // release gives the room to the log, and reports whether there was any.
 func (r *diskReserve) release() bool {
 	r.mu.Lock()
-	r.short = true
+	r.missing = true
 	r.mu.Unlock()
 	info, err := os.Stat(r.path())
 	return err == nil && info.Size() > 0 && os.Truncate(r.path(), 0) == nil
 }
 
-// maintain makes the reserve, and makes it again when there is room, until ctx ends.
-func (r *diskReserve) maintain(ctx context.Context) {
+// runMaintainer makes the reserve, and makes it again when there is room, until ctx ends.
+func (r *diskReserve) runMaintainer(ctx context.Context) {
 	for {
-		err := r.fill()
+		err := r.allocate()
 		r.mu.Lock()
-		short := err != nil && noRoom(err)
-		if short != r.short {
+		short := err != nil && isDiskFull(err)
+		if short != r.missing {
 			if short {
 				r.log.Error("there is no room for the job log's reserve: submissions are refused", "dir", r.dir, "error", err)
 			} else {
 				r.log.Info("there is room again: submissions are taken", "dir", r.dir)
 			}
 		}
-		r.short = short
+		r.missing = short
 		r.mu.Unlock()
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(reserveEvery):
+		case <-time.After(reserveInterval):
 		}
 	}
 }
 
-// takes says why nothing new is taken now, nil if it is.
-func (r *diskReserve) takes() error {
+// refusalReason says why nothing new is taken now, nil if it is.
+func (r *diskReserve) refusalReason() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.short {
-		return r.full()
+	if r.missing {
+		return r.isFull()
 	}
 	return nil
 }
 
-func (r *diskReserve) full() error {
+func (r *diskReserve) isFull() error {
 	return fmt.Errorf("%w: no space left on %s, where this schedd keeps its jobs; make room there, then submit again", roost.Exhausted, r.dir)
 }
 
-// retry runs write until it finds room. What the reserve had is its first help; then it waits until somebody makes room, or ctx ends.
-func (r *diskReserve) retry(ctx context.Context, write func() error) error {
+// retryWrite runs write until it finds room. What the reserve had is its first help; then it waits until somebody makes room, or ctx ends.
+func (r *diskReserve) retryWrite(ctx context.Context, write func() error) error {
 	defer r.setStuck(false)
 	for {
 		err := write()
-		if err == nil || !noRoom(err) {
+		if err == nil || !isDiskFull(err) {
 			return err
 		}
 		if r.release() {
@@ -149,14 +149,14 @@ func (r *diskReserve) retry(ctx context.Context, write func() error) error {
 			continue
 		}
 		r.setStuck(true)
-		if time.Since(r.told) > stuckEvery {
-			r.told = time.Now()
+		if time.Since(r.loggedAt) > diskFullLogInterval {
+			r.loggedAt = time.Now()
 			r.log.Error("the disk is full: the job log cannot be written, and everything waits", "dir", r.dir, "error", err)
 		}
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(stuckWait):
+		case <-time.After(diskFullRetry):
 		}
 	}
 }
@@ -164,24 +164,24 @@ func (r *diskReserve) retry(ctx context.Context, write func() error) error {
 func (r *diskReserve) setStuck(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if on == r.held {
+	if on == r.isStuck {
 		return
 	}
-	if r.held = on; on {
+	if r.isStuck = on; on {
 		close(r.stuck)
 	} else {
 		r.stuck = make(chan struct{})
 	}
 }
 
-// waits is closed when the log cannot be written for want of room.
-func (r *diskReserve) waits() <-chan struct{} {
+// stuckChannel is closed when the log cannot be written for want of room.
+func (r *diskReserve) stuckChannel() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stuck
 }
 
-// noRoom reports whether an error is that there is no room on a disk.
-func noRoom(err error) bool {
+// isDiskFull reports whether an error is that there is no room on a disk.
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

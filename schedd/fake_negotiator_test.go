@@ -16,29 +16,29 @@ type fakeNegotiator struct {
 	wire.UnimplementedNegotiatorServer
 	node, address string
 	updates       chan *wire.RequestUpdate // what it was told
-	joined        chan uint64              // the epochs in which conversations began
-	left          chan uint64              // and ended
-	wishes        chan *wire.CellRequest   // of administrators
+	openedEpochs  chan uint64              // the epochs in which conversations began
+	closedEpochs  chan uint64              // and ended
+	adminRequests chan *wire.CellRequest   // of administrators
 
 	demands  chan *wire.Demand
 	hellos   chan *wire.ScheddHello
 	outcomes chan *wire.Outcome
 
-	mu      sync.Mutex
-	claimBy int64                            // of its grants
-	policy  *wire.Policy                     // sent when a conversation begins
-	admits  func(*wire.Admit) *wire.Admitted // nil: it does not answer
-	news    *wire.LeaderNews
-	changed chan struct{}
-	hangs   chan struct{} // closed: conversations end
+	mu           sync.Mutex
+	claimBy      int64                            // of its grants
+	policy       *wire.Policy                     // sent when a conversation begins
+	admits       func(*wire.Admit) *wire.Admitted // nil: it does not answer
+	leaderReport *wire.LeaderNews
+	changed      chan struct{}
+	disconnect   chan struct{} // closed: conversations end
 }
 
-// negotiate serves a negotiator that leads with epoch 1 at an address until the test ends.
-func negotiate(t testing.TB, address, node, startd string) *fakeNegotiator {
+// serveNegotiator serves a negotiator that leads with epoch 1 at an address until the test ends.
+func serveNegotiator(t testing.TB, address, node, startd string) *fakeNegotiator {
 	t.Helper()
 	n := &fakeNegotiator{
-		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), joined: make(chan uint64, 100), left: make(chan uint64, 100), wishes: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100), outcomes: make(chan *wire.Outcome, 100),
-		news: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), hangs: make(chan struct{}),
+		node: node, address: startd, updates: make(chan *wire.RequestUpdate, 1000), openedEpochs: make(chan uint64, 100), closedEpochs: make(chan uint64, 100), adminRequests: make(chan *wire.CellRequest, 100), demands: make(chan *wire.Demand, 100), hellos: make(chan *wire.ScheddHello, 100), outcomes: make(chan *wire.Outcome, 100),
+		leaderReport: &wire.LeaderNews{Name: "fake", Epoch: 1, Leads: true, Leader: address}, changed: make(chan struct{}), disconnect: make(chan struct{}),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterNegotiatorServer(s, n) })
 	return n
@@ -51,40 +51,40 @@ func serve(t testing.TB, address string, register func(*rpc.Server)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := rpc.NewServer(nil, auth.Methods())
+	s := rpc.NewServer(nil, auth.MethodAccess())
 	register(s)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()
 	t.Cleanup(func() { s.Stop(); <-done })
 }
 
-// say changes what it says of who leads.
-func (n *fakeNegotiator) say(news *wire.LeaderNews) {
+// reportLeader changes what it says of who leads.
+func (n *fakeNegotiator) reportLeader(event *wire.LeaderNews) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.news = news
+	n.leaderReport = event
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
 
-// hangUp ends the present conversations.
-func (n *fakeNegotiator) hangUp() {
+// endStreams ends the present conversations.
+func (n *fakeNegotiator) endStreams() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	close(n.hangs)
-	n.hangs = make(chan struct{})
+	close(n.disconnect)
+	n.disconnect = make(chan struct{})
 }
 
-func (n *fakeNegotiator) look() (*wire.LeaderNews, <-chan struct{}) {
+func (n *fakeNegotiator) currentLeader() (*wire.LeaderNews, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.news, n.changed
+	return n.leaderReport, n.changed
 }
 
 func (n *fakeNegotiator) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingServer[wire.LeaderNews]) error {
 	for {
-		news, changed := n.look()
-		if err := stream.Send(news); err != nil {
+		event, changed := n.currentLeader()
+		if err := stream.Send(event); err != nil {
 			return err
 		}
 		select {
@@ -97,12 +97,12 @@ func (n *fakeNegotiator) Watch(_ *wire.WatchLeader, stream grpc.ServerStreamingS
 
 func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd]) error {
 	n.mu.Lock()
-	hangs := n.hangs
+	hangs := n.disconnect
 	n.mu.Unlock()
-	news, _ := n.look()
-	epoch := news.GetEpoch()
-	n.joined <- epoch
-	defer func() { n.left <- epoch }()
+	event, _ := n.currentLeader()
+	epoch := event.GetEpoch()
+	n.openedEpochs <- epoch
+	defer func() { n.closedEpochs <- epoch }()
 	n.mu.Lock()
 	policy := n.policy
 	n.mu.Unlock()
@@ -115,12 +115,12 @@ func (n *fakeNegotiator) Negotiate(stream grpc.BidiStreamingServer[wire.FromSche
 			return err
 		}
 	}
-	heard := make(chan error, 1)
-	go func() { heard <- n.grant(stream, epoch) }()
+	received := make(chan error, 1)
+	go func() { received <- n.grant(stream, epoch) }()
 	select {
 	case <-hangs:
 		return nil
-	case err := <-heard:
+	case err := <-received:
 		return err
 	}
 }
@@ -132,7 +132,7 @@ func (n *fakeNegotiator) grant(stream grpc.BidiStreamingServer[wire.FromSchedd, 
 		if err != nil {
 			return err
 		}
-		if err := n.answer(stream, m); err != nil {
+		if err := n.answerAdmit(stream, m); err != nil {
 			return err
 		}
 		r := m.GetRequest()
@@ -157,8 +157,8 @@ func (n *fakeNegotiator) by() int64 {
 	return n.claimBy
 }
 
-// answer answers about quotas.
-func (n *fakeNegotiator) answer(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
+// answerAdmit answers about quotas.
+func (n *fakeNegotiator) answerAdmit(stream grpc.BidiStreamingServer[wire.FromSchedd, wire.ToSchedd], m *wire.FromSchedd) error {
 	if h := m.GetHello(); h != nil {
 		n.hellos <- h
 	}

@@ -16,40 +16,40 @@ import (
 // fakeStartd answers every wish for a claim, and does with attempts what the test says.
 type fakeStartd struct {
 	wire.UnimplementedStartdServer
-	t         testing.TB
-	activated chan *wire.Activate
-	vacated   chan *wire.Vacate
-	acked     chan *wire.AttemptRef
-	kept      chan *wire.CheckpointKept
-	frozen    chan *wire.Freeze
-	asked     chan *wire.TakeCheckpoint
-	launched  chan *wire.Launch
-	signals   chan *wire.Signal
-	messages  chan *wire.Message
-	limits    chan *wire.Limit
-	renewed   chan *wire.RenewLeases
-	restored  chan []byte // what PutImage brought
-	images    chan []byte // what FetchImage gives, one after the other
-	spoils    bool        // it gives another digest
-	full      bool        // it has no room for an image
+	t                  testing.TB
+	activated          chan *wire.Activate
+	vacated            chan *wire.Vacate
+	acknowledged       chan *wire.AttemptRef
+	imageResults       chan *wire.CheckpointKept
+	frozen             chan *wire.Freeze
+	checkpointRequests chan *wire.TakeCheckpoint
+	launched           chan *wire.Launch
+	signals            chan *wire.Signal
+	messages           chan *wire.Message
+	limits             chan *wire.Limit
+	renewed            chan *wire.RenewLeases
+	restored           chan []byte // what PutImage brought
+	images             chan []byte // what FetchImage gives, one after the other
+	corruptsImages     bool        // it gives another digest
+	full               bool        // it has no room for an image
 
-	wishes chan *wire.ClaimRequest
-	shells chan *fakeShell
+	claimRequests chan *wire.ClaimRequest
+	shells        chan *fakeShell
 
-	mu      sync.Mutex
-	has     []*wire.ClaimState // what the next welcome lists
-	claims  uint64
-	refuses int                                                      // so many claims, before one is granted
-	stream  grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd] // the present session
+	mu             sync.Mutex
+	reportedClaims []*wire.ClaimState // what the next welcome lists
+	claims         uint64
+	refusals       int                                                      // so many claims, before one is granted
+	stream         grpc.BidiStreamingServer[wire.ToStartd, wire.FromStartd] // the present session
 }
 
-// execute serves a startd at an address until the test ends.
-func execute(t testing.TB, address string) *fakeStartd {
+// serveStartd serves a startd at an address until the test ends.
+func serveStartd(t testing.TB, address string) *fakeStartd {
 	t.Helper()
 	f := &fakeStartd{
-		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acked: make(chan *wire.AttemptRef, 100),
-		kept: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), asked: make(chan *wire.TakeCheckpoint, 100),
-		shells: make(chan *fakeShell, 100), wishes: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
+		t: t, activated: make(chan *wire.Activate, 100), vacated: make(chan *wire.Vacate, 100), acknowledged: make(chan *wire.AttemptRef, 100),
+		imageResults: make(chan *wire.CheckpointKept, 100), frozen: make(chan *wire.Freeze, 100), checkpointRequests: make(chan *wire.TakeCheckpoint, 100),
+		shells: make(chan *fakeShell, 100), claimRequests: make(chan *wire.ClaimRequest, 100), launched: make(chan *wire.Launch, 100), signals: make(chan *wire.Signal, 100), messages: make(chan *wire.Message, 100), limits: make(chan *wire.Limit, 100), renewed: make(chan *wire.RenewLeases, 100), restored: make(chan []byte, 100), images: make(chan []byte, 100),
 	}
 	serve(t, address, func(s *rpc.Server) { wire.RegisterStartdServer(s, f) })
 	return f
@@ -62,7 +62,7 @@ func (f *fakeStartd) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire
 	}
 	f.mu.Lock()
 	f.stream = stream
-	welcome := &wire.SessionWelcome{Node: nodeName, Claims: f.has, FileSystemDomain: domain}
+	welcome := &wire.SessionWelcome{Node: nodeName, Claims: f.reportedClaims, FileSystemDomain: domain}
 	f.mu.Unlock()
 	f.send(&wire.FromStartd{Of: &wire.FromStartd_Welcome{Welcome: welcome}})
 	for {
@@ -70,20 +70,20 @@ func (f *fakeStartd) Session(stream grpc.BidiStreamingServer[wire.ToStartd, wire
 		if err != nil {
 			return err
 		}
-		f.hear(m)
+		f.onMessage(m)
 	}
 }
 
-func (f *fakeStartd) hear(m *wire.ToStartd) {
+func (f *fakeStartd) onMessage(m *wire.ToStartd) {
 	switch m := m.GetOf().(type) {
 	case *wire.ToStartd_Claim:
 		select {
-		case f.wishes <- m.Claim:
+		case f.claimRequests <- m.Claim:
 		default: // nobody looks at so many
 		}
 		f.mu.Lock()
 		id := uint64(0)
-		if f.refuses--; f.refuses < 0 {
+		if f.refusals--; f.refusals < 0 {
 			f.claims++
 			id = f.claims
 		}
@@ -96,11 +96,11 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 	case *wire.ToStartd_Vacate:
 		f.vacated <- m.Vacate
 	case *wire.ToStartd_Kept:
-		f.kept <- m.Kept
+		f.imageResults <- m.Kept
 	case *wire.ToStartd_Freeze:
 		f.frozen <- m.Freeze
 	case *wire.ToStartd_Checkpoint:
-		f.asked <- m.Checkpoint
+		f.checkpointRequests <- m.Checkpoint
 	case *wire.ToStartd_Signal:
 		f.signals <- m.Signal
 	case *wire.ToStartd_Message:
@@ -116,7 +116,7 @@ func (f *fakeStartd) hear(m *wire.ToStartd) {
 		f.launched <- m.Launch
 	case *wire.ToStartd_Acknowledge:
 		for _, a := range m.Acknowledge.GetAttempts() {
-			f.acked <- a
+			f.acknowledged <- a
 		}
 	}
 }
@@ -130,10 +130,10 @@ func (f *fakeStartd) send(m *wire.FromStartd) {
 	}
 }
 
-// holds says what the next welcome lists.
-func (f *fakeStartd) holds(claims ...*wire.ClaimState) {
+// setReportedClaims says what the next welcome lists.
+func (f *fakeStartd) setReportedClaims(claims ...*wire.ClaimState) {
 	f.mu.Lock()
-	f.has = claims
+	f.reportedClaims = claims
 	f.mu.Unlock()
 }
 
@@ -142,15 +142,15 @@ func (f *fakeStartd) started(a *wire.AttemptRef) {
 }
 
 func (f *fakeStartd) exited(a *wire.AttemptRef, status *wire.ExitStatus, stdout string) {
-	f.send(&wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: exit(a, status, stdout)}})
+	f.send(&wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: exitReport(a, status, stdout)}})
 }
 
-func exit(a *wire.AttemptRef, status *wire.ExitStatus, stdout string) *wire.Exited {
+func exitReport(a *wire.AttemptRef, status *wire.ExitStatus, stdout string) *wire.Exited {
 	return &wire.Exited{Attempt: a, Status: status, Stdout: []byte(stdout), StdoutSize: int64(len(stdout))}
 }
 
-// next takes from a channel, and fails when nothing comes.
-func next[T any](t testing.TB, from <-chan T, what string) (x T) {
+// receiveNext takes from a channel, and fails when nothing comes.
+func receiveNext[T any](t testing.TB, from <-chan T, what string) (x T) {
 	t.Helper()
 	select {
 	case x = <-from:

@@ -50,7 +50,7 @@ func fillDisk(t *testing.T, dir string) (free func()) {
 }
 
 // submitAll has users submit until they are refused. All of them get an answer, and none after long.
-func submitAll(t *testing.T, p *pool, name string) (acknowledged []string) {
+func submitAll(t *testing.T, p *testPool, name string) (acknowledged []string) {
 	var mu sync.Mutex
 	var users sync.WaitGroup
 	for u := range 200 {
@@ -123,7 +123,7 @@ func TestFullDisk(t *testing.T) {
 			return err == nil
 		})
 		cancel()
-		if err := next(t, done, "the end of the schedd"); err != nil {
+		if err := receiveNext(t, done, "the end of the schedd"); err != nil {
 			t.Errorf("it ended with: %v", err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestRenewalsOnAFullDisk(t *testing.T) {
 		<-p.startd.renewed
 	}
 	for range 3 { // more than a lease
-		next(t, p.startd.renewed, "a renewal while the log waits")
+		receiveNext(t, p.startd.renewed, "a renewal while the log waits")
 	}
 	free()
 	if err := os.Remove(rest); err != nil {
@@ -183,22 +183,22 @@ func TestSpoolEndsAtTheReserve(t *testing.T) {
 	smallDisk(t, dir, 8<<20)
 	s := newSchedd(p.node, nil, slog.New(slog.DiscardHandler), time.Now())
 	s.reserve = newDiskReserve(dir, s.log)
-	if err := s.reserve.fill(); err != nil {
+	if err := s.reserve.allocate(); err != nil {
 		t.Fatal(err)
 	}
 	a := roost.AttemptID{Task: roost.JobID{Seq: 7, Host: "h"}.Task(0), Attempt: 1}
-	if err := s.keepSpool(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
+	if err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20))); err != nil {
 		t.Fatal(err)
 	}
 	a.Attempt = 2
-	err := s.keepSpool(a, false, bytes.NewReader(make([]byte, 5<<20)))
-	if !noRoom(err) {
+	err := s.storeSpooled(a, false, bytes.NewReader(make([]byte, 5<<20)))
+	if !isDiskFull(err) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(s.spoolFile(a, false)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what is left of it: %v", err)
 	}
-	if free := s.reserve.free(); free < s.reserve.size {
+	if free := s.reserve.freeBytes(); free < s.reserve.size {
 		t.Errorf("%d bytes are free, and the reserve has %d", free, s.reserve.size)
 	}
 }
@@ -208,34 +208,34 @@ func TestDiskReserve(t *testing.T) {
 	dir := t.TempDir()
 	smallDisk(t, dir, 4<<20)
 	r := newDiskReserve(dir, slog.New(slog.DiscardHandler))
-	if err := r.fill(); err != nil {
+	if err := r.allocate(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.takes(); err != nil {
+	if err := r.refusalReason(); err != nil {
 		t.Errorf("with room: %v", err)
 	}
 	free := fillDisk(t, dir)
 	write := func() error { return os.WriteFile(filepath.Join(dir, "log"), make([]byte, r.size/2), 0o600) }
-	if err := r.retry(t.Context(), write); err != nil {
+	if err := r.retryWrite(t.Context(), write); err != nil {
 		t.Fatalf("with the reserve: %v", err)
 	}
-	if err := r.takes(); !errors.Is(err, roost.Exhausted) {
+	if err := r.refusalReason(); !errors.Is(err, roost.Exhausted) {
 		t.Errorf("without the reserve: %v", err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- r.retry(t.Context(), func() error { return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600) })
+		done <- r.retryWrite(t.Context(), func() error { return os.WriteFile(filepath.Join(dir, "more"), make([]byte, 2<<20), 0o600) })
 	}()
 	eventually(t, "it waits", func() bool {
 		select {
-		case <-r.waits():
+		case <-r.stuckChannel():
 			return true
 		default:
 			return false
 		}
 	})
 	free()
-	if err := next(t, done, "the write"); err != nil {
+	if err := receiveNext(t, done, "the write"); err != nil {
 		t.Error(err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // Health tells how the schedd and the daemons that it depends on fare.
-func (s *service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.HealthReply, error) {
+func (s *userService) Health(ctx context.Context, req *wire.HealthRequest) (*wire.HealthReply, error) {
 	h := &wire.HealthReply{
 		Name: s.node.Name, Version: roost.Version, Addr: s.node.Schedd.Socket, Started: s.started.UnixNano(), Directory: s.node.Dir,
 		Dialect: string(s.node.Schedd.Dialect), KeepCompleted: int64(s.node.Schedd.KeepCompleted),
@@ -20,11 +20,11 @@ func (s *service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.He
 	if req.GetBrief() {
 		return h, nil
 	}
-	if err := s.ask(ctx, func(time.Time) {
-		l := s.load()
+	if err := s.callLoop(ctx, func(time.Time) {
+		l := s.taskLoad()
 		h.QueuedTasks, h.RunningTasks = uint64(l.queued), uint64(l.running)
 		h.NegotiatorOk = s.negotiator != nil
-		h.Negotiator = s.leaders()
+		h.Negotiator = s.leaderStatus()
 		for name, p := range s.peers {
 			if p.session == nil {
 				h.Problems = append(h.Problems, fmt.Sprintf("node %s does not answer", name))
@@ -33,12 +33,12 @@ func (s *service) Health(ctx context.Context, req *wire.HealthRequest) (*wire.He
 	}); err != nil {
 		return nil, err
 	}
-	h.Collector, h.CollectorOk = s.findCollector(ctx)
+	h.Collector, h.CollectorOk = s.liveCollector(ctx)
 	return h, nil
 }
 
-// findCollector returns the first collector that answers, or what is wrong.
-func (s *Schedd) findCollector(ctx context.Context) (text string, ok bool) {
+// liveCollector returns the first collector that answers, or what is wrong.
+func (s *Schedd) liveCollector(ctx context.Context) (text string, ok bool) {
 	text = "the node file names none"
 	for _, addr := range s.node.Collectors {
 		conn, err := rpc.Dial(addr, s.identity, auth.Collector)
@@ -46,7 +46,7 @@ func (s *Schedd) findCollector(ctx context.Context) (text string, ok bool) {
 			text = err.Error()
 			continue
 		}
-		ctx, cancel := context.WithTimeout(ctx, collectorPatience)
+		ctx, cancel := context.WithTimeout(ctx, collectorTimeout)
 		stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{Type: "Machine", Limit: 1})
 		if err == nil {
 			_, err = stream.Recv()

@@ -17,19 +17,19 @@ import (
 // imageNode is a startd as its images are fetched from it.
 type imageNode struct {
 	wire.StartdClient
-	answer func(ctx context.Context, req *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error)
+	stream func(ctx context.Context, req *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error)
 }
 
 func (n imageNode) FetchImage(ctx context.Context, req *wire.FetchImageRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[wire.FileChunk], error) {
-	return n.answer(ctx, req)
+	return n.stream(ctx, req)
 }
 
 // imageStream gives some chunks, and then says nothing more until it is broken off, or ends.
 type imageStream struct {
 	grpc.ClientStream
-	ctx    context.Context
-	chunks []*wire.FileChunk
-	stalls bool
+	ctx     context.Context
+	chunks  []*wire.FileChunk
+	stalled bool
 }
 
 func (s *imageStream) Recv() (*wire.FileChunk, error) {
@@ -38,7 +38,7 @@ func (s *imageStream) Recv() (*wire.FileChunk, error) {
 		s.chunks = s.chunks[1:]
 		return chunk, nil
 	}
-	if s.stalls {
+	if s.stalled {
 		<-s.ctx.Done()
 		return nil, s.ctx.Err()
 	}
@@ -56,27 +56,27 @@ func TestImageSlotsAreShared(t *testing.T) {
 	sum := sha256.Sum256([]byte(image))
 	whole := []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "1", Size: int64(len(image))}}, {Data: []byte(image)}, {Eof: true, Sha256: sum[:]}}
 	begun := make(chan struct{}, 100)
-	stuck := &peerNode{name: "stuck", client: imageNode{answer: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	stuck := &nodeConn{name: "stuck", client: imageNode{stream: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		begun <- struct{}{}
-		return &imageStream{ctx: ctx, stalls: true}, nil
+		return &imageStream{ctx: ctx, stalled: true}, nil
 	}}}
-	away := &peerNode{name: "away", client: imageNode{answer: func(context.Context, *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	away := &nodeConn{name: "away", client: imageNode{stream: func(context.Context, *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		select {
 		case begun <- struct{}{}:
 		default: // it is tried again and again, and nobody counts how often
 		}
 		return nil, roost.Unavailable
 	}}}
-	good := &peerNode{name: "good", client: imageNode{answer: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
+	good := &nodeConn{name: "good", client: imageNode{stream: func(ctx context.Context, _ *wire.FetchImageRequest) (grpc.ServerStreamingClient[wire.FileChunk], error) {
 		return &imageStream{ctx: ctx, chunks: whole}, nil
 	}}}
 	job := uint64(0)
-	begin := func(ctx context.Context, p *peerNode, uid uint32) chan error {
+	begin := func(ctx context.Context, p *nodeConn, uid uint32) chan error {
 		job++
 		a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "n"}.Task(0), Attempt: 1}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- untilReached(ctx, func() error {
+			ended <- retryUntilReachable(ctx, func() error {
 				return s.fetchImage(ctx, p, a, uid, &wire.Image{Sequence: 1, Size: int64(len(image))})
 			})
 		}()
@@ -84,7 +84,7 @@ func TestImageSlotsAreShared(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		node *peerNode
+		node *nodeConn
 		uid  uint32 // whose image comes beside those of ann
 	}{{"stalled", stuck, bob}, {"away", away, bob}, {"away, her own", away, ann}} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -95,14 +95,14 @@ func TestImageSlotsAreShared(t *testing.T) {
 				others = append(others, begin(ctx, tt.node, ann))
 			}
 			for range maxImages {
-				next(t, begun, "the images of ann")
+				receiveNext(t, begun, "the images of ann")
 			}
-			if err := next(t, begin(ctx, good, tt.uid), "the image"); err != nil {
+			if err := receiveNext(t, begin(ctx, good, tt.uid), "the image"); err != nil {
 				t.Errorf("got %v", err)
 			}
 			cancel()
 			for _, ended := range others {
-				if err := next(t, ended, "the end of another"); err == nil {
+				if err := receiveNext(t, ended, "the end of another"); err == nil {
 					t.Error("one of the others came")
 				}
 			}

@@ -28,8 +28,8 @@ const (
 	domain   = "everywhere"
 )
 
-// pool is a schedd between a fake negotiator and a fake startd.
-type pool struct {
+// testPool is a schedd between a fake negotiator and a fake startd.
+type testPool struct {
 	testing.TB
 	node   *config.Node
 	startd *fakeStartd
@@ -39,7 +39,7 @@ type pool struct {
 }
 
 // newPool starts all three in a directory that other users can reach.
-func newPool(t testing.TB) *pool {
+func newPool(t testing.TB) *testPool {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "roost-schedd")
 	if err == nil {
@@ -50,11 +50,11 @@ func newPool(t testing.TB) *pool {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	at := func(name string) string { return "unix:" + filepath.Join(dir, name+".sock") }
-	p := &pool{TB: t, startd: execute(t, at("startd"))}
-	p.asked = negotiate(t, at("negotiator"), nodeName, at("startd"))
+	p := &testPool{TB: t, startd: serveStartd(t, at("startd"))}
+	p.asked = serveNegotiator(t, at("negotiator"), nodeName, at("startd"))
 	p.node = &config.Node{
 		Name: hostName, Dir: dir, FileSystemDomain: domain, Negotiators: []string{at("negotiator")},
-		Schedd: &config.Schedd{Socket: at("schedd"), SocketMode: 0o666, JobLease: time.Hour, MaxQueued: 1000, AllowRoot: true},
+		Schedd: &config.ScheddSettings{Socket: at("schedd"), SocketMode: 0o666, JobLease: time.Hour, MaxQueued: 1000, AllowRoot: true},
 	}
 	p.start()
 	t.Cleanup(func() { p.stop() })
@@ -62,7 +62,7 @@ func newPool(t testing.TB) *pool {
 }
 
 // start runs the schedd; stop ends it.
-func (p *pool) start() {
+func (p *testPool) start() {
 	p.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -75,7 +75,7 @@ func (p *pool) start() {
 	p.stop = func() {
 		cancel()
 		conn.Close()
-		if err := next(p, done, "the end of the schedd"); err != nil {
+		if err := receiveNext(p, done, "the end of the schedd"); err != nil {
 			p.Errorf("the schedd ended with: %v", err)
 		}
 		p.stop = func() {}
@@ -85,13 +85,13 @@ func (p *pool) start() {
 	}
 }
 
-func (p *pool) ctx() context.Context {
+func (p *testPool) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	p.Cleanup(cancel)
 	return ctx
 }
 
-func (p *pool) submit(key string, count int, ad string) *wire.SubmitReply {
+func (p *testPool) submit(key string, count int, ad string) *wire.SubmitReply {
 	p.Helper()
 	reply, err := p.client.Submit(p.ctx(), &wire.SubmitRequest{Key: key, Jobs: []*wire.JobSpec{{
 		Ad: fmt.Sprintf("[Cmd = \"/bin/true\"; Iwd = %q; Transfer = \"never\"; %s]", p.node.Dir, ad), Count: uint32(count),
@@ -102,13 +102,13 @@ func (p *pool) submit(key string, count int, ad string) *wire.SubmitReply {
 	return reply
 }
 
-func (p *pool) act(verb wire.ActRequest_Verb, id string) *wire.ActReply_Result {
+func (p *testPool) act(verb wire.ActRequest_Verb, id string) *wire.ActReply_Result {
 	p.Helper()
-	return p.acts(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
+	return p.actWith(&wire.ActRequest{Verb: verb, Selection: &wire.Selection{Selectors: []string{id}}})
 }
 
-// acts is act where a verb takes more than the id.
-func (p *pool) acts(req *wire.ActRequest) *wire.ActReply_Result {
+// actWith is act where a verb takes more than the id.
+func (p *testPool) actWith(req *wire.ActRequest) *wire.ActReply_Result {
 	p.Helper()
 	reply, err := p.client.Act(p.ctx(), req)
 	if err != nil || len(reply.GetResults()) != 1 {
@@ -131,7 +131,7 @@ func receive[T any](stream interface{ Recv() (*T, error) }, err error) (list []*
 	return list, rpc.FromStatus(err)
 }
 
-func (p *pool) query(req *wire.QueryRequest) []*wire.JobStatus {
+func (p *testPool) query(req *wire.QueryRequest) []*wire.JobStatus {
 	p.Helper()
 	rows, err := receive(p.client.Query(p.ctx(), req))
 	if err != nil {
@@ -141,7 +141,7 @@ func (p *pool) query(req *wire.QueryRequest) []*wire.JobStatus {
 }
 
 // await watches a job until its counts are as wanted, as "idle 1 completed 2".
-func (p *pool) await(id, want string) *wire.JobStatus {
+func (p *testPool) await(id, want string) *wire.JobStatus {
 	p.Helper()
 	stream, err := p.client.Watch(p.ctx(), &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{id}}})
 	if err != nil {
@@ -153,13 +153,13 @@ func (p *pool) await(id, want string) *wire.JobStatus {
 		if err != nil {
 			p.Fatalf("%s: got %q, want %q: %v", id, got, want, rpc.FromStatus(err))
 		}
-		if got = tally(e.GetStatus()); got == want {
+		if got = taskCounts(e.GetStatus()); got == want {
 			return e.GetStatus()
 		}
 	}
 }
 
-func tally(s *wire.JobStatus) string {
+func taskCounts(s *wire.JobStatus) string {
 	var parts []string
 	for _, state := range []string{"blocked", "idle", "starting", "running", "suspended", "held", "completed", "failed", "removed"} {
 		if n := s.GetCounts()[state]; n > 0 {
@@ -169,8 +169,8 @@ func tally(s *wire.JobStatus) string {
 	return strings.Join(parts, " ")
 }
 
-// onDisk is the queue that a schedd would find if this one died now.
-func (p *pool) onDisk() *queue.Queue {
+// recoveredQueue is the queue that a schedd would find if this one died now.
+func (p *testPool) recoveredQueue() *queue.Queue {
 	p.Helper()
 	var err error
 	for range 5 { // a copy that was taken during a write may be torn

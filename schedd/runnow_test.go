@@ -13,11 +13,11 @@ import (
 
 // Who does not administer is refused before he hears whether there is such a job (OpenPBS).
 func TestRunNowIsForAdministrators(t *testing.T) {
-	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.Schedd{}}, nil, slog.New(slog.DiscardHandler), time.Unix(0, 0))
-	job := target{text: "7", Target: queue.Target{Job: roost.JobID{Seq: 7, Host: "n2"}}}
-	ann := queue.Submitter{User: "ann", UID: 1000, Host: "n1"}
-	r := s.act(&wire.ActRequest{Verb: wire.ActRequest_RUN}, job, ann, time.Unix(9, 0), "")
-	if got := roost.Kind(r.GetKind()); got != roost.PermissionDenied {
+	s := newSchedd(&config.Node{Name: "n1", Schedd: &config.ScheddSettings{}}, nil, slog.New(slog.DiscardHandler), time.Unix(0, 0))
+	job := selectionTarget{text: "7", TaskSelector: queue.TaskSelector{Job: roost.JobID{Seq: 7, Host: "n2"}}}
+	ann := queue.CallerIdentity{User: "ann", UID: 1000, Host: "n1"}
+	r := s.applyVerb(&wire.ActRequest{Verb: wire.ActRequest_RUN}, job, ann, time.Unix(9, 0), "")
+	if got := roost.ErrorKind(r.GetKind()); got != roost.PermissionDenied {
 		t.Errorf("got %v (%s), want %v", got, r.GetError(), roost.PermissionDenied)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func TestSubmitIsDurable(t *testing.T) {
 	p := newPool(t)
 	first := p.submit("key", 3, "HoldOnSubmit = true")
-	if st, ok := p.onDisk().Status(1); !ok || st.Counts[roost.Held] != 3 {
+	if st, ok := p.recoveredQueue().Status(1); !ok || st.Counts[roost.Held] != 3 {
 		t.Fatalf("the log has %v", st)
 	}
 	for range 2 {
@@ -31,8 +31,8 @@ func TestSubmitIsDurable(t *testing.T) {
 func TestRunAndAcknowledge(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
-	a := next(t, p.startd.activated, "an attempt")
-	if st, _ := p.onDisk().Status(1); st.Counts[roost.Starting] != 1 {
+	a := receiveNext(t, p.startd.activated, "an attempt")
+	if st, _ := p.recoveredQueue().Status(1); st.Counts[roost.Starting] != 1 {
 		t.Fatalf("the attempt was sent, and the log has %v", st.Counts)
 	}
 	p.startd.started(a.GetAttempt())
@@ -43,8 +43,8 @@ func TestRunAndAcknowledge(t *testing.T) {
 	if err != nil || string(spooled) != "hello\n" {
 		t.Fatalf("the end is told, and the spool has %q, %v", spooled, err)
 	}
-	next(t, p.startd.acked, "an acknowledgement")
-	if st, ok := p.onDisk().Status(1); ok && st.Counts[roost.Completed] != 1 { // or it has left the queue already
+	receiveNext(t, p.startd.acknowledged, "an acknowledgement")
+	if st, ok := p.recoveredQueue().Status(1); ok && st.Counts[roost.Completed] != 1 { // or it has left the queue already
 		t.Fatalf("the end was acknowledged, and the log has %v", st.Counts)
 	}
 	chunks, err := receive(p.client.Logs(p.ctx(), &wire.LogsRequest{Id: id}))
@@ -59,19 +59,19 @@ func TestRecovery(t *testing.T) {
 	id := p.submit("k", 3, "").GetIds()[0]
 	var claims []*wire.ClaimState
 	for range 3 {
-		a := next(t, p.startd.activated, "an attempt")
+		a := receiveNext(t, p.startd.activated, "an attempt")
 		p.startd.started(a.GetAttempt())
 		claims = append(claims, &wire.ClaimState{Claim: a.GetClaim(), Attempt: a.GetAttempt(), Running: true, Grant: a.GetClaim(), Epoch: 1})
 	}
 	p.await(id, "running 3")
 	p.stop()
-	claims[1].Running, claims[1].Exited = false, exit(claims[1].GetAttempt(), &wire.ExitStatus{}, "while you slept\n")
-	p.startd.holds(claims[0], claims[1])
+	claims[1].Running, claims[1].Exited = false, exitReport(claims[1].GetAttempt(), &wire.ExitStatus{}, "while you slept\n")
+	p.startd.setReportedClaims(claims[0], claims[1])
 	p.start()
-	if a := next(t, p.startd.acked, "an acknowledgement"); a.GetIndex() != claims[1].GetAttempt().GetIndex() {
+	if a := receiveNext(t, p.startd.acknowledged, "an acknowledgement"); a.GetIndex() != claims[1].GetAttempt().GetIndex() {
 		t.Fatalf("%v was acknowledged", a)
 	}
-	again := next(t, p.startd.activated, "the attempt after the lost one")
+	again := receiveNext(t, p.startd.activated, "the attempt after the lost one")
 	if a := again.GetAttempt(); a.GetIndex() != claims[2].GetAttempt().GetIndex() || a.GetAttempt() != 2 {
 		t.Fatalf("%v is the next attempt", a)
 	}
@@ -86,39 +86,39 @@ func TestRecovery(t *testing.T) {
 func TestHoldDuringRun(t *testing.T) {
 	p := newPool(t)
 	id := p.submit("k", 1, "").GetIds()[0]
-	a := next(t, p.startd.activated, "an attempt").GetAttempt()
+	a := receiveNext(t, p.startd.activated, "an attempt").GetAttempt()
 	p.startd.started(a)
 	p.await(id, "running 1")
 	if r := p.act(wire.ActRequest_HOLD, id); r.GetError() != "" {
 		t.Fatal(r.GetError())
 	}
-	if v := next(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_VACATED || v.GetFast() {
+	if v := receiveNext(t, p.startd.vacated, "an order to end it"); v.GetCause() != wire.Cause_CAUSE_VACATED || v.GetFast() {
 		t.Fatalf("got %v", v)
 	}
 	p.startd.exited(a, &wire.ExitStatus{Signal: 15, Cause: wire.Cause_CAUSE_REMOVED}, "")
 	if st := p.await(id, "held 1"); !strings.HasPrefix(st.GetReason(), "by ") {
 		t.Errorf("it is held for %q", st.GetReason())
 	}
-	next(t, p.startd.acked, "an acknowledgement")
+	receiveNext(t, p.startd.acknowledged, "an acknowledgement")
 	other := p.submit("other", 1, "").GetIds()[0] // of the same request: whatever is free takes it, and not the held one
-	b := next(t, p.startd.activated, "the other job's attempt").GetAttempt()
+	b := receiveNext(t, p.startd.activated, "the other job's attempt").GetAttempt()
 	if b.GetJob() == a.GetJob() {
 		t.Fatal("a held task was started")
 	}
 	p.startd.exited(b, &wire.ExitStatus{}, "")
 	p.await(other, "completed 1")
 	p.act(wire.ActRequest_RELEASE, id)
-	if c := next(t, p.startd.activated, "the attempt after the release").GetAttempt(); c.GetJob() != a.GetJob() || c.GetAttempt() != 2 {
+	if c := receiveNext(t, p.startd.activated, "the attempt after the release").GetAttempt(); c.GetJob() != a.GetJob() || c.GetAttempt() != 2 {
 		t.Fatalf("got %v", c)
 	}
 }
 
 // What the calls of users answer, and that a watch ends with its jobs.
-func TestAnswers(t *testing.T) {
+func TestUserCalls(t *testing.T) {
 	p := newPool(t)
 	held := p.submit("held", 2, `JobName = "h"; HoldOnSubmit = true`).GetIds()[0]
 	ran := p.submit("ran", 1, `JobName = "r"`).GetIds()[0]
-	p.startd.exited(next(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{Code: 2}, "")
+	p.startd.exited(receiveNext(t, p.startd.activated, "an attempt").GetAttempt(), &wire.ExitStatus{Code: 2}, "")
 	if _, err := receive(p.client.Watch(p.ctx(), &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{ran}}})); err != nil {
 		t.Fatalf("the watch of a job that ends: %v", err)
 	}
@@ -128,24 +128,24 @@ func TestAnswers(t *testing.T) {
 	if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{States: []string{"failed"}}}); len(rows) != 1 || rows[0].GetId() != ran {
 		t.Errorf("failed jobs: got %v", rows)
 	}
-	if r := p.act(wire.ActRequest_HOLD, held); roost.Kind(r.GetKind()) != roost.Conflict {
+	if r := p.act(wire.ActRequest_HOLD, held); roost.ErrorKind(r.GetKind()) != roost.Conflict {
 		t.Errorf("hold of a held job: got %v", r)
 	}
 	if r := p.act(wire.ActRequest_REMOVE, held); r.GetTasks() != 2 || r.GetError() != "" {
 		t.Errorf("removal: got %v", r)
 	}
-	if r := p.act(wire.ActRequest_REMOVE, "99"); roost.Kind(r.GetKind()) != roost.NotFound {
+	if r := p.act(wire.ActRequest_REMOVE, "99"); roost.ErrorKind(r.GetKind()) != roost.NotFound {
 		t.Errorf("removal of what is not there: got %v", r)
 	}
 	if why, err := p.client.Why(p.ctx(), &wire.WhyRequest{Id: held}); err != nil || !strings.Contains(why.GetSummary(), "removed") {
 		t.Errorf("why: got %v, %v", why, err)
 	}
 	events, err := receive(p.client.Events(p.ctx(), &wire.EventsRequest{Id: ran}))
-	var story []string
+	var timeline []string
 	for _, e := range events {
-		story = append(story, e.GetWhat())
+		timeline = append(timeline, e.GetWhat())
 	}
-	if got := strings.Join(story, " "); err != nil || got != "submitted assigned completed" {
+	if got := strings.Join(timeline, " "); err != nil || got != "submitted assigned completed" {
 		t.Errorf("events: got %q, %v", got, err)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// SubmitParts takes a submission that comes in several messages, as [service.Submit] takes one. The first message says how long it is: there is room for so
+// SubmitParts takes a submission that comes in several messages, as [userService.Submit] takes one. The first message says how long it is: there is room for so
 // many bytes of its user before the rest is read.
-func (s *service) SubmitParts(stream grpc.ClientStreamingServer[wire.SubmitPart, wire.SubmitReply]) error {
+func (s *userService) SubmitParts(stream grpc.ClientStreamingServer[wire.SubmitPart, wire.SubmitReply]) error {
 	ctx := stream.Context()
-	if _, err := s.caller(ctx); err != nil {
+	if _, err := s.callerOf(ctx); err != nil {
 		return err
 	}
-	req, err := receiveParts(stream.Recv, func(size uint64) error { return rpc.Hold(ctx, size) })
+	req, err := receiveParts(stream.Recv, func(size uint64) error { return rpc.ReserveIntake(ctx, size) })
 	if err != nil {
 		return err
 	}

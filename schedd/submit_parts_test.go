@@ -21,11 +21,11 @@ func TestSubmitParts(t *testing.T) {
 	for range 50 {
 		req.Jobs = append(req.Jobs, &wire.JobSpec{Count: 1, Ad: `[Cmd = "/bin/true"; Hold = true; Long = "` + long + `"]`})
 	}
-	reply, err := wire.Submit(p.ctx(), p.client, req)
+	reply, err := wire.SendSubmission(p.ctx(), p.client, req)
 	if err != nil || len(reply.GetIds()) != 50 {
 		t.Fatalf("got %v, %v", reply, err)
 	}
-	if again, err := wire.Submit(p.ctx(), p.client, req); err != nil || !again.GetRepeatedKey() {
+	if again, err := wire.SendSubmission(p.ctx(), p.client, req); err != nil || !again.GetRepeatedKey() {
 		t.Errorf("again: got %v, %v", again, err)
 	}
 	if _, err := p.client.Submit(p.ctx(), req); !errors.Is(rpc.FromStatus(err), roost.Exhausted) {

@@ -26,7 +26,7 @@ func (s *Schedd) recordTakenOut() error {
 	if err != nil || len(jobs) == 0 {
 		return err
 	}
-	var records []history.Record
+	var records []history.JobRecord
 	for i := range jobs {
 		if _, there := s.queue.Status(jobs[i].Seq); there {
 			continue
@@ -44,18 +44,18 @@ func (s *Schedd) recordTakenOut() error {
 }
 
 // takenOut is the record of such a job: it looks like one that was removed when the repair was made.
-func (s *Schedd) takenOut(job *journal.RemovedJob) history.Record {
+func (s *Schedd) takenOut(job *journal.RemovedJob) history.JobRecord {
 	reason := fmt.Sprintf("taken out by a repair on %s: its record was damaged; the damaged log is kept as %s, and the job's script, if it had a file, below %s for %d days: submit it again",
-		job.At.Format(time.DateTime), job.Kept, s.dir()+"/scripts", int(scriptRest/(24*time.Hour)))
+		job.At.Format(time.DateTime), job.Kept, s.stateDir()+"/scripts", int(unusedScriptAge/(24*time.Hour)))
 	at := job.At.UnixNano()
-	admitted := queue.Event{What: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.Submission{
-		Key: fmt.Sprintf("taken-out/%d", job.Seq), Parts: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID, Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
+	admitted := queue.JobEvent{Type: queue.Submitted, Time: at, Job: job.Seq, Submission: &queue.SubmittedJob{
+		Key: fmt.Sprintf("taken-out/%d", job.Seq), PartCount: 1, Owner: unknownOwner, UID: unknownUID, GID: unknownUID, Ad: `[Cmd = "/bin/false"; JobName = "unknown"]`, Count: 1,
 	}}
-	dropped := queue.Event{What: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
+	dropped := queue.JobEvent{Type: queue.Dropped, Time: at, Job: job.Seq, Reason: reason}
 	q := queue.New(s.node.Name)
 	q.Apply(admitted)
 	q.Apply(dropped)
 	snapshot, _ := q.Snapshot(job.Seq)
-	key, _ := q.Key(job.Seq)
-	return history.Record{Seq: job.Seq, Key: key, Ended: job.At, Snapshot: snapshot, Events: []queue.Event{dropped}}
+	key, _ := q.SubmitKey(job.Seq)
+	return history.JobRecord{Seq: job.Seq, Key: key, Ended: job.At, Snapshot: snapshot, Events: []queue.JobEvent{dropped}}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // damageJob flips two bits of each place of the job log that has a word.
-func (p *pool) damageJob(word string) {
+func (p *testPool) damageJob(word string) {
 	p.Helper()
 	path := filepath.Join(p.node.Dir, "schedd", journal.FileName)
 	b, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func TestTakenOutByARepair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &journal.Checkpoint{Jobs: map[uint64][]byte{}, LastSeq: q.LastSeq()}
+	c := &journal.QueueCheckpoint{Jobs: map[uint64][]byte{}, LastSeq: q.LastSeq()}
 	for seq := uint64(1); seq <= 2; seq++ {
 		c.Jobs[seq], _ = q.Snapshot(seq)
 	}
@@ -55,7 +55,7 @@ func TestTakenOutByARepair(t *testing.T) {
 	for range 2 {
 		p.start()
 		rows := p.query(&wire.QueryRequest{History: true, Selection: &wire.Selection{Selectors: []string{"2"}}})
-		if len(rows) != 1 || rows[0].GetOwner() != unknownOwner || !strings.Contains(rows[0].GetReason(), "taken out by a repair on ") || !strings.Contains(rows[0].GetReason(), report.Aside) {
+		if len(rows) != 1 || rows[0].GetOwner() != unknownOwner || !strings.Contains(rows[0].GetReason(), "taken out by a repair on ") || !strings.Contains(rows[0].GetReason(), report.DamagedPath) {
 			t.Fatalf("the list has %v", rows)
 		}
 		if rows := p.query(&wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{"1"}}}); len(rows) != 1 {

@@ -12,13 +12,13 @@ import (
 
 // BenchmarkActivate runs /bin/true over 16 claims: acknowledgement and next activation go out in one go, as a schedd does it.
 func BenchmarkActivate(b *testing.B) {
-	p := newPlace(b)
+	p := newTestStartd(b)
 	s := p.connect("host1", 1)
 	program := s.shell("")
 	program.Executable, program.Arguments = "/bin/true", nil
 	var all []uint64
 	for range 16 {
-		reply := s.ask(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 250, Memory: 64 << 20} })
+		reply := s.requestClaim(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 250, Memory: 64 << 20} })
 		if reply.GetClaim() == 0 {
 			b.Fatal(reply.GetReason())
 		}
@@ -28,10 +28,10 @@ func BenchmarkActivate(b *testing.B) {
 	for _, claim := range all {
 		claims[s.activate(claim, program, false).Job] = claim
 	}
-	used := processor(b, p.cmd.Process.Pid)
+	used := processorTime(b, p.cmd.Process.Pid)
 	b.ResetTimer()
 	for n := 0; n < b.N; {
-		x := s.next("an exit").GetExited()
+		x := s.nextMessage("an exit").GetExited()
 		if x == nil {
 			continue
 		}
@@ -43,14 +43,14 @@ func BenchmarkActivate(b *testing.B) {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
-	used = processor(b, p.cmd.Process.Pid) - used
+	used = processorTime(b, p.cmd.Process.Pid) - used
 	b.ReportMetric(float64(used.Microseconds())/float64(b.N), "µs-CPU/task")
-	b.ReportMetric(resident(b, p.cmd.Process.Pid), "MiB-RSS")
+	b.ReportMetric(residentMemory(b, p.cmd.Process.Pid), "MiB-RSS")
 }
 
 // BenchmarkLatency measures from the word to the news that the processes run, one at a time.
 func BenchmarkLatency(b *testing.B) {
-	p := newPlace(b)
+	p := newTestStartd(b)
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	program := s.shell("")
@@ -60,16 +60,16 @@ func BenchmarkLatency(b *testing.B) {
 	for b.Loop() {
 		began := time.Now()
 		a := s.activate(claim, program, false)
-		s.started(a)
+		s.awaitStarted(a)
 		total += time.Since(began)
-		s.exited(a)
+		s.awaitOnlyExit(a)
 		s.acknowledge(a)
 	}
 	b.ReportMetric(float64(total.Microseconds())/float64(b.N), "µs/start")
 }
 
-// resident is the memory of a process, in MiB.
-func resident(b *testing.B, pid int) float64 {
+// residentMemory is the memory of a process, in MiB.
+func residentMemory(b *testing.B, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		b.Fatal(err)
@@ -81,8 +81,8 @@ func resident(b *testing.B, pid int) float64 {
 	return kib / 1024
 }
 
-// processor is the time that a process has used.
-func processor(b *testing.B, pid int) time.Duration {
+// processorTime is the time that a process has used.
+func processorTime(b *testing.B, pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		b.Fatal(err)

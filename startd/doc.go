@@ -3,15 +3,15 @@
 // One goroutine, the loop, owns the books (package startd/slot). Sessions with schedds, and one goroutine for each claim, its hand, feed the loop
 // through a bounded inbox; what the books say is to be done goes back into mailboxes, which the loop never waits for:
 //
-//	schedd ──Session──▶ inbox ─▶ loop: slot.Core ─▶ mailbox ─▶ hand of a claim ─▶ roost-starter ─▶ the task
+//	schedd ──Session──▶ inbox ─▶ loop: slot.ClaimTable ─▶ mailbox ─▶ hand of a claim ─▶ roost-starter ─▶ the task
 //	       ◀──outbox───────────── one goroutine  ◀── inbox ◀── reads output, files ◀── events
 //
 // The hand of a claim makes its control group (package internal/cgroup), prepares each attempt's directories, and has its starter run the task in
-// a box, where the machine can (package startd/starter/shim). Beside the loop run the meter, which measures what tasks use; the GPUs' watch;
+// a box, where the machine can (package startd/starter). Beside the loop run the meter, which measures what tasks use; the GPUs' watch;
 // the shells in tasks (package startd/shell); and at most one checkpoint a task, for which a helper process runs CRIU.
 //
 // Where the machine has an owner, a guard beside this daemon sees whether he is there (package startd/guard), and startd/owner decides what that means for
-// tasks, which startd/lend has done to claims. The loop hears the guard before anything else, and stops claims without waiting for their hands, which may
+// tasks, which startd/desktop has done to claims. The loop hears the guard before anything else, and stops claims without waiting for their hands, which may
 // be busy (holding): a task stands still while its user, a checkpoint or the owner wants it to.
 //
 // Where a task's user may change a path, it is followed with that user's rights and no more. Below the startd's directory lie

@@ -51,12 +51,12 @@ func TestAttemptRecord(t *testing.T) {
 
 // TestNothingSurvivesABoot: what was here before a boot, or without a starter, is gone, with its processes and files.
 func TestNothingSurvivesABoot(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	prog := s.shell("sleep 60")
 	prog.Scratch = true
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	idle := s.claim()
 	s.run(idle, s.shell("exit 0"))
 	p.kill()
@@ -87,30 +87,30 @@ func TestNothingSurvivesABoot(t *testing.T) {
 
 // TestBigOutput: what is too much to come along is fetched.
 func TestBigOutput(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	a := s.activate(s.claim(), s.shell("head -c 100000 /dev/zero; echo small >&2"), false)
-	x := s.exited(a)
+	x := s.awaitOnlyExit(a)
 	if len(x.GetStdout()) != 0 || x.GetStdoutSize() != 100000 || string(x.GetStderr()) != "small\n" || x.GetStderrSize() != 6 {
 		t.Errorf("got %d of %d bytes, %q", len(x.GetStdout()), x.GetStdoutSize(), x.GetStderr())
 	}
-	if got := fetch(t, s, a, fetchStdout, fetchStderr); len(got[fetchStdout]) != 100000 || got[fetchStderr] != "small\n" {
+	if got := fetchFile(t, s, a, fetchStdout, fetchStderr); len(got[fetchStdout]) != 100000 || got[fetchStderr] != "small\n" {
 		t.Errorf("fetched %d bytes and %q", len(got[fetchStdout]), got[fetchStderr])
 	}
 }
 
 // TestVacateBeforeLaunch: an attempt that waits for its input has nothing to kill.
 func TestVacateBeforeLaunch(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	prog := s.shell("exit 0")
 	prog.Scratch = true
 	a := s.activate(s.claim(), prog, true)
-	if s.next("room for input").GetInput() == nil {
+	if s.nextMessage("room for input").GetInput() == nil {
 		t.Fatal("no room for input")
 	}
 	s.vacate(a, false)
-	if x := s.exited(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_REMOVED || x.GetStatus().GetReason() == "" {
+	if x := s.awaitOnlyExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_REMOVED || x.GetStatus().GetReason() == "" {
 		t.Errorf("got %v", x)
 	}
 	s.acknowledge(a)

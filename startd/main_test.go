@@ -23,20 +23,20 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
-	"github.com/roost-batch/roost/internal/files"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/userfiles"
 	"github.com/roost-batch/roost/internal/wire"
 	"github.com/roost-batch/roost/startd/shell"
 )
 
-// startdVariable makes the test binary a startd: the node it is of, as JSON, and the starter.
+// startdEnvVar makes the test binary a startd: the node it is of, as JSON, and the starter.
 const (
-	startdVariable  = "ROOST_TEST_STARTD"
-	starterVariable = "ROOST_TEST_STARTER"
+	startdEnvVar  = "ROOST_TEST_STARTD"
+	starterEnvVar = "ROOST_TEST_STARTER"
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == files.AgentCommand {
+	if len(os.Args) > 1 && os.Args[1] == userfiles.AgentCommand {
 		agentMain()
 		return
 	}
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "roost:", err)
 		os.Exit(shell.ExitCode(err))
 	}
-	if text := os.Getenv(startdVariable); text != "" {
+	if text := os.Getenv(startdEnvVar); text != "" {
 		startdMain(text)
 		return
 	}
@@ -62,7 +62,7 @@ func agentMain() {
 	f := os.NewFile(3, "socket")
 	conn, err := net.FileConn(f)
 	if err == nil {
-		err = files.ServeAgent(conn)
+		err = userfiles.ServeAgent(conn)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -77,7 +77,7 @@ func startdMain(text string) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, &node, "n1", os.Getenv(starterVariable)); err != nil {
+	if err := run(ctx, &node, "n1", os.Getenv(starterEnvVar)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -96,19 +96,19 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	os.Chmod(dir, 0o755)
-	os.Setenv(starterVariable, path)
+	os.Setenv(starterEnvVar, path)
 	return m.Run()
 }
 
-// collector is the least that a startd needs of one: it takes ads.
-type collector struct {
+// fakeCollector is the least that a startd needs of one: it takes ads.
+type fakeCollector struct {
 	wire.UnimplementedCollectorServer
 	mu      sync.Mutex
 	last    *wire.AdUpdate
 	changed chan struct{}
 }
 
-func (c *collector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
+func (c *fakeCollector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wire.AdAck]) error {
 	for {
 		u, err := stream.Recv()
 		if err != nil {
@@ -127,8 +127,8 @@ func (c *collector) Advertise(stream grpc.BidiStreamingServer[wire.AdUpdate, wir
 	}
 }
 
-// await returns the first ad that holds.
-func (c *collector) await(t testing.TB, what string, holds func(*wire.AdUpdate, *classad.Ad) bool) *wire.AdUpdate {
+// awaitAd returns the first ad that holds.
+func (c *fakeCollector) awaitAd(t testing.TB, what string, holds func(*wire.AdUpdate, *classad.Ad) bool) *wire.AdUpdate {
 	t.Helper()
 	late := time.After(time.Minute)
 	for {
@@ -152,30 +152,30 @@ func (c *collector) await(t testing.TB, what string, holds func(*wire.AdUpdate, 
 	}
 }
 
-// place is a startd in a process of its own, with a collector.
-type place struct {
+// testStartd is a startd in a process of its own, with a collector.
+type testStartd struct {
 	t    testing.TB
 	node *config.Node
-	ads  *collector
+	ads  *fakeCollector
 	cmd  *exec.Cmd
 	log  strings.Builder
 }
 
-// newPlace starts a startd with 4 cores in a new directory.
-func newPlace(t testing.TB) *place { return newPlaceWith(t, func(*place) {}) }
+// newTestStartd starts a startd with 4 cores in a new directory.
+func newTestStartd(t testing.TB) *testStartd { return newTestStartdWith(t, func(*testStartd) {}) }
 
-// newPlaceWith starts a startd whose node is changed before, or that finds something there.
-func newPlaceWith(t testing.TB, before func(*place)) *place {
+// newTestStartdWith starts a startd whose node is changed before, or that finds something there.
+func newTestStartdWith(t testing.TB, before func(*testStartd)) *testStartd {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} { // other users' tasks run below it
 		if err := os.Chmod(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := &place{t: t, ads: &collector{changed: make(chan struct{})}}
+	p := &testStartd{t: t, ads: &fakeCollector{changed: make(chan struct{})}}
 	p.node = &config.Node{
 		Name: "host1", Dir: dir, FileSystemDomain: "fsd", Collectors: []string{"unix:" + dir + "/collector.sock"},
-		Startds: []config.Startd{{
+		Startds: []config.StartdSettings{{
 			Name: "n1", Dir: dir + "/n1", Listen: []string{"unix:" + dir + "/startd.sock"}, AllowRoot: true,
 			Resources:  roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: 10 * roost.GiB},
 			Attributes: map[string]string{"HasGlue": "true"}, StopNotice: 2 * time.Second,
@@ -185,7 +185,7 @@ func newPlaceWith(t testing.TB, before func(*place)) *place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := rpc.NewServer(nil, auth.Methods())
+	server := rpc.NewServer(nil, auth.MethodAccess())
 	wire.RegisterCollectorServer(server, p.ads)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
@@ -200,7 +200,7 @@ func newPlaceWith(t testing.TB, before func(*place)) *place {
 	return p
 }
 
-func (p *place) start(env ...string) {
+func (p *testStartd) start(env ...string) {
 	p.t.Helper()
 	p.ads.mu.Lock()
 	p.ads.last = nil
@@ -211,23 +211,23 @@ func (p *place) start(env ...string) {
 	}
 	exe, _ := os.Executable()
 	p.cmd = exec.Command(exe)
-	p.cmd.Env = append(append(os.Environ(), startdVariable+"="+string(text)), env...)
+	p.cmd.Env = append(append(os.Environ(), startdEnvVar+"="+string(text)), env...)
 	p.cmd.Stderr = &p.log
 	if err := p.cmd.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	p.ads.await(p.t, "is there", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetAd() != "" })
+	p.ads.awaitAd(p.t, "is there", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetAd() != "" })
 }
 
 // kill ends the startd with SIGKILL: its starters live on.
-func (p *place) kill() {
+func (p *testStartd) kill() {
 	p.cmd.Process.Kill()
 	p.cmd.Wait()
 	p.cmd = nil
 }
 
 // stop ends it as its master would.
-func (p *place) stop() {
+func (p *testStartd) stop() {
 	if p.cmd != nil {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		p.cmd.Wait()
@@ -235,9 +235,9 @@ func (p *place) stop() {
 	}
 }
 
-// key is what a negotiator knows.
-func (p *place) key() []byte {
-	u := p.ads.await(p.t, "has a key", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetPrivate()["GrantKey"] != "" })
+// grantKey is what a negotiator knows.
+func (p *testStartd) grantKey() []byte {
+	u := p.ads.awaitAd(p.t, "has a key", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetPrivate()["GrantKey"] != "" })
 	key, err := hex.DecodeString(u.GetPrivate()["GrantKey"])
 	if err != nil {
 		p.t.Fatal(err)

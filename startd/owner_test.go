@@ -27,17 +27,17 @@ type fakeGuard struct {
 	server  *rpc.Server
 	address string
 
-	mu      sync.Mutex
-	signs   *wire.GuardSigns
-	report  *wire.GuardReport
-	changed chan struct{} // closed at each change of the two above
+	mu           sync.Mutex
+	observations *wire.GuardSigns
+	report       *wire.GuardReport
+	changed      chan struct{} // closed at each change of the two above
 }
 
-// guarded makes a place's machine a desktop with a guard, on which tasks go on after a moment and leave after a while.
-func guarded(t testing.TB, leave time.Duration) (func(*place), *fakeGuard) {
-	g := &fakeGuard{t: t, changed: make(chan struct{}), signs: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
-	return func(p *place) {
-		p.node.Startds[0].Policy = config.Policy{
+// withFakeGuard makes a place's machine a desktop with a guard, on which tasks go on after a moment and leave after a while.
+func withFakeGuard(t testing.TB, leave time.Duration) (func(*testStartd), *fakeGuard) {
+	g := &fakeGuard{t: t, changed: make(chan struct{}), observations: &wire.GuardSigns{Sequence: 1, Input: 1, MemoryAvailable: 1 << 40}}
+	return func(p *testStartd) {
+		p.node.Startds[0].Policy = config.OwnerPolicy{
 			Preset: "desktop", StartAfter: 100 * time.Millisecond, ResumeAfter: 100 * time.Millisecond, LeaveAfter: leave, Vacate: 20 * time.Second,
 		}
 		g.address = p.node.GuardAddress()
@@ -54,7 +54,7 @@ func (g *fakeGuard) serve() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	g.server = rpc.NewServer(nil, auth.Methods())
+	g.server = rpc.NewServer(nil, auth.MethodAccess())
 	wire.RegisterGuardServer(g.server, g)
 	go g.server.Serve(l)
 	g.t.Cleanup(g.server.Stop)
@@ -83,11 +83,11 @@ func (g *fakeGuard) Watch(stream grpc.BidiStreamingServer[wire.GuardReport, wire
 	defer still.Stop()
 	for {
 		g.mu.Lock()
-		signs, changed := g.signs, g.changed
+		observations, changed := g.observations, g.changed
 		g.mu.Unlock()
-		if signs.Sequence != sent {
-			sent = signs.Sequence
-			if err := stream.Send(signs); err != nil {
+		if observations.Sequence != sent {
+			sent = observations.Sequence
+			if err := stream.Send(observations); err != nil {
 				return err
 			}
 		}
@@ -101,26 +101,26 @@ func (g *fakeGuard) Watch(stream grpc.BidiStreamingServer[wire.GuardReport, wire
 	}
 }
 
-// see has the guard see something else, and returns the number of those signs.
-func (g *fakeGuard) see(change func(*wire.GuardSigns)) uint64 {
+// setObservations has the guard see something else, and returns the number of those signs.
+func (g *fakeGuard) setObservations(change func(*wire.GuardSigns)) uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	next := &wire.GuardSigns{Sequence: g.signs.Sequence + 1, Input: g.signs.Input, MemoryAvailable: g.signs.MemoryAvailable}
+	next := &wire.GuardSigns{Sequence: g.observations.Sequence + 1, Input: g.observations.Input, MemoryAvailable: g.observations.MemoryAvailable}
 	change(next)
-	g.signs = next
+	g.observations = next
 	g.change()
 	return next.Sequence
 }
 
-// key is somebody who touches a key and stays; away, that he has left.
-func (g *fakeGuard) key() uint64 {
-	return g.see(func(s *wire.GuardSigns) { s.Input, s.Busy, s.Urgent = int64(boottime()), "a video call", true })
+// pressKey is somebody who touches a key and stays; away, that he has left.
+func (g *fakeGuard) pressKey() uint64 {
+	return g.setObservations(func(s *wire.GuardSigns) { s.Input, s.Busy, s.Urgent = int64(bootTime()), "a video call", true })
 }
 
-func (g *fakeGuard) away() { g.see(func(*wire.GuardSigns) {}) }
+func (g *fakeGuard) away() { g.setObservations(func(*wire.GuardSigns) {}) }
 
-// await returns the first report that holds.
-func (g *fakeGuard) await(what string, holds func(*wire.GuardReport) bool) *wire.GuardReport {
+// awaitReport returns the first report that holds.
+func (g *fakeGuard) awaitReport(what string, holds func(*wire.GuardReport) bool) *wire.GuardReport {
 	g.t.Helper()
 	late := time.After(time.Minute)
 	for {
@@ -138,29 +138,29 @@ func (g *fakeGuard) await(what string, holds func(*wire.GuardReport) bool) *wire
 	}
 }
 
-func (g *fakeGuard) acted(sequence uint64) *wire.GuardReport {
+func (g *fakeGuard) awaitActed(sequence uint64) *wire.GuardReport {
 	g.t.Helper()
-	return g.await("has acted", func(r *wire.GuardReport) bool { return r.GetActed() >= sequence })
+	return g.awaitReport("has acted", func(r *wire.GuardReport) bool { return r.GetActed() >= sequence })
 }
 
-// lent waits until the machine is.
-func (p *place) lent() {
+// awaitAvailable waits until the machine is.
+func (p *testStartd) awaitAvailable() {
 	p.t.Helper()
-	p.ads.await(p.t, "is lent", func(_ *wire.AdUpdate, ad *classad.Ad) bool { s, _ := ad.Str(roost.AttrState); return s != "Owner" })
+	p.ads.awaitAd(p.t, "is lent", func(_ *wire.AdUpdate, ad *classad.Ad) bool { s, _ := ad.Str(roost.AttrState); return s != "Owner" })
 }
 
-// suspended waits for that news of an attempt.
-func (s *schedd) suspended(a *wire.AttemptRef) *wire.Suspended {
+// awaitSuspended waits for that news of an attempt.
+func (s *fakeSchedd) awaitSuspended(a *wire.AttemptRef) *wire.Suspended {
 	s.t.Helper()
-	m := s.next("news of the owner")
+	m := s.nextMessage("news of the owner")
 	if got := m.GetSuspended(); got == nil || got.GetAttempt().GetJob() != a.Job {
 		s.t.Fatalf("got %v, want that %v is suspended, or not", m, a)
 	}
 	return m.GetSuspended()
 }
 
-// counter is a program that writes to a file as fast as it can, and how far it has come.
-func (s *schedd) counter(name string) (*wire.Program, func() int64) {
+// startCounter is a program that writes to a file as fast as it can, and how far it has come.
+func (s *fakeSchedd) startCounter(name string) (*wire.Program, func() int64) {
 	path := filepath.Join(s.p.node.Dir, name)
 	prog := s.shell("while :; do echo >>" + path + "; done")
 	return prog, func() int64 {
@@ -172,16 +172,16 @@ func (s *schedd) counter(name string) (*wire.Program, func() int64) {
 	}
 }
 
-// moves reports whether a count rises within a while.
-func moves(count func() int64) bool {
+// isCounting reports whether a count rises within a while.
+func isCounting(count func() int64) bool {
 	before := count()
-	wait(60 * time.Millisecond)
+	waitBriefly(60 * time.Millisecond)
 	return count() > before
 }
 
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); wait(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); waitBriefly(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: it did not happen", what)
 		}
@@ -194,8 +194,8 @@ func TestOwner(t *testing.T) {
 	for _, grouped := range []bool{true, false} {
 		t.Run(fmt.Sprintf("groups %v", grouped), func(t *testing.T) {
 			t.Parallel()
-			before, g := guarded(t, time.Hour)
-			p := newPlaceWith(t, func(p *place) {
+			before, g := withFakeGuard(t, time.Hour)
+			p := newTestStartdWith(t, func(p *testStartd) {
 				before(p)
 				if !grouped {
 					p.node.Startds[0].Limits.Enforce = config.EnforceNever
@@ -206,78 +206,78 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-func testOwner(t *testing.T, p *place, g *fakeGuard) {
-	p.lent()
+func testOwner(t *testing.T, p *testStartd, g *fakeGuard) {
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
-	prog, count := s.counter("count")
+	prog, count := s.startCounter("count")
 	const walltime = 6 * time.Second // longer than it takes a busy machine to see it run and to freeze it
 	prog.WalltimeNs = int64(walltime)
 	spare := s.claim()
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
 
-	r := g.acted(g.key())
-	if moves(count) {
+	r := g.awaitActed(g.pressKey())
+	if isCounting(count) {
 		t.Error("the owner is there, and it runs")
 	}
 	if r.GetInterruptions() != 1 || r.GetWorstFreeze() <= 0 || len(r.GetTenants()) != 1 || r.GetTenants()[0].GetState() != "suspended" {
 		t.Errorf("report: %v", r)
 	}
-	lost, told := "", (*wire.Suspended)(nil)
-	for lost == "" || told == nil {
-		m := s.next("news")
-		lost, told = max(lost, m.GetLost().GetReason()), or(told, m.GetSuspended())
+	lost, suspension := "", (*wire.Suspended)(nil)
+	for lost == "" || suspension == nil {
+		m := s.nextMessage("news")
+		lost, suspension = max(lost, m.GetLost().GetReason()), firstSuspended(suspension, m.GetSuspended())
 	}
-	if !told.GetFrozen() || !strings.Contains(told.GetReason(), "a video call") || !strings.Contains(lost, "n1") {
-		t.Errorf("told %v; claim %d is lost: %q", told, spare, lost)
+	if !suspension.GetFrozen() || !strings.Contains(suspension.GetReason(), "a video call") || !strings.Contains(lost, "n1") {
+		t.Errorf("told %v; claim %d is lost: %q", suspension, spare, lost)
 	}
-	if reply := s.ask(nil); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), "a video call") {
+	if reply := s.requestClaim(nil); reply.GetClaim() != 0 || !strings.Contains(reply.GetReason(), "a video call") {
 		t.Errorf("a claim while the owner is there: %v", reply)
 	}
 	// Who suspends it besides, and lets it go on, does not let it go on for the owner.
 	for _, frozen := range []bool{true, false} {
 		s.send(&wire.ToStartd{Of: &wire.ToStartd_Freeze{Freeze: &wire.Freeze{Attempt: a, Frozen: frozen}}})
-		wait(50 * time.Millisecond)
-		if moves(count) {
+		waitBriefly(50 * time.Millisecond)
+		if isCounting(count) {
 			t.Errorf("suspended: %v, and it runs", frozen)
 		}
 	}
-	wait(walltime)
+	waitBriefly(walltime)
 	p.kill()
 	p.start()
 	s = p.connect("host1", 2)
-	if len(s.welcome.GetClaims()) != 1 || !s.welcome.GetClaims()[0].GetRunning() || moves(count) {
+	if len(s.welcome.GetClaims()) != 1 || !s.welcome.GetClaims()[0].GetRunning() || isCounting(count) {
 		t.Fatalf("after a restart: %v", s.welcome)
 	}
-	g.await("is of the new start", func(r *wire.GuardReport) bool {
+	g.awaitReport("is of the new start", func(r *wire.GuardReport) bool {
 		return r.GetActed() > 0 && len(r.GetTenants()) == 1 && r.GetTenants()[0].GetState() == "suspended"
 	})
-	if moves(count) {
+	if isCounting(count) {
 		t.Error("the new start lets it run")
 	}
-	g.await("says why it is not lent", func(r *wire.GuardReport) bool { return strings.Contains(r.GetNotLent(), "a video call") })
-	stood := count()
+	g.awaitReport("says why it is not lent", func(r *wire.GuardReport) bool { return strings.Contains(r.GetNotLent(), "a video call") })
+	frozenCount := count()
 	g.away()
-	await(t, "it goes on", func() bool { return count() > stood }) // what is left of its walltime may be short
-	g.await("says that it is lent again", func(r *wire.GuardReport) bool { return r.GetNotLent() == "" })
-	if x := s.exitedAtLast(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_WALLTIME {
+	await(t, "it goes on", func() bool { return count() > frozenCount }) // what is left of its walltime may be short
+	g.awaitReport("says that it is lent again", func(r *wire.GuardReport) bool { return r.GetNotLent() == "" })
+	if x := s.awaitExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_WALLTIME {
 		t.Errorf("got %v, want its walltime", x.GetStatus())
 	}
 }
 
-func or(a, b *wire.Suspended) *wire.Suspended {
+func firstSuspended(a, b *wire.Suspended) *wire.Suspended {
 	if a != nil {
 		return a
 	}
 	return b
 }
 
-// exitedAtLast is exited, whatever else is told before.
-func (s *schedd) exitedAtLast(a *wire.AttemptRef) *wire.Exited {
+// awaitExit is exited, whatever else is told before.
+func (s *fakeSchedd) awaitExit(a *wire.AttemptRef) *wire.Exited {
 	s.t.Helper()
 	for {
-		if x := s.next("an exit").GetExited(); x.GetAttempt().GetJob() == a.Job {
+		if x := s.nextMessage("an exit").GetExited(); x.GetAttempt().GetJob() == a.Job {
 			return x
 		}
 	}
@@ -286,37 +286,37 @@ func (s *schedd) exitedAtLast(a *wire.AttemptRef) *wire.Exited {
 // TestOwnerStays: what stands still for long leaves, and is killed as it stands.
 func TestOwnerStays(t *testing.T) {
 	t.Parallel()
-	before, g := guarded(t, 300*time.Millisecond)
-	p := newPlaceWith(t, before)
-	p.lent()
+	before, g := withFakeGuard(t, 300*time.Millisecond)
+	p := newTestStartdWith(t, before)
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
-	prog, count := s.counter("count")
+	prog, count := s.startCounter("count")
 	prog.Arguments[1] = append([]byte("trap 'echo bye' TERM; "), prog.Arguments[1]...)
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
-	g.acted(g.key())
+	g.awaitActed(g.pressKey())
 	before2 := count()
-	x := s.exitedAtLast(a)
+	x := s.awaitExit(a)
 	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "n1") || count() != before2 || len(x.GetStdout()) > 0 {
-		t.Errorf("got %s %v; it ran on for %d bytes", describe(x), st, count()-before2)
+		t.Errorf("got %s %v; it ran on for %d bytes", exitText(x), st, count()-before2)
 	}
 }
 
 // TestOwnerAndLease: nobody renews the lease of a task that stands still: it is killed all the same.
 func TestOwnerAndLease(t *testing.T) {
 	t.Parallel()
-	before, g := guarded(t, time.Hour)
-	p := newPlaceWith(t, before)
-	p.lent()
+	before, g := withFakeGuard(t, time.Hour)
+	p := newTestStartdWith(t, before)
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
-	prog, count := s.counter("count")
+	prog, count := s.startCounter("count")
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
-	g.acted(g.key())
+	g.awaitActed(g.pressKey())
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{SinceNs: int64(time.Hour), LeaseS: 1}}})
-	if x := s.exitedAtLast(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
+	if x := s.awaitExit(a); x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
 		t.Errorf("got %v", x.GetStatus())
 	}
 }
@@ -324,70 +324,70 @@ func TestOwnerAndLease(t *testing.T) {
 // TestGuardDies: without its guard the machine is its owner's; with it, it is lent again.
 func TestGuardDies(t *testing.T) {
 	t.Parallel()
-	before, g := guarded(t, time.Hour)
-	p := newPlaceWith(t, before)
-	p.lent()
+	before, g := withFakeGuard(t, time.Hour)
+	p := newTestStartdWith(t, before)
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
-	prog, count := s.counter("count")
+	prog, count := s.startCounter("count")
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	await(t, "it runs", func() bool { return count() > 0 })
 	g.server.Stop()
-	if told := s.suspended(a); !told.GetFrozen() || !strings.Contains(told.GetReason(), "guard") {
-		t.Errorf("told %v", told)
+	if suspension := s.awaitSuspended(a); !suspension.GetFrozen() || !strings.Contains(suspension.GetReason(), "guard") {
+		t.Errorf("told %v", suspension)
 	}
-	await(t, "it stands still", func() bool { return !moves(count) })
-	g.see(func(*wire.GuardSigns) {})
+	await(t, "it stands still", func() bool { return !isCounting(count) })
+	g.setObservations(func(*wire.GuardSigns) {})
 	g.serve()
-	if told := s.suspended(a); told.GetFrozen() {
-		t.Errorf("told %v", told)
+	if suspension := s.awaitSuspended(a); suspension.GetFrozen() {
+		t.Errorf("told %v", suspension)
 	}
-	await(t, "it goes on", func() bool { return moves(count) })
+	await(t, "it goes on", func() bool { return isCounting(count) })
 	s.vacate(a, true)
-	s.exitedAtLast(a)
+	s.awaitExit(a)
 }
 
 // TestOwnerComesWhileTasksStart: no task that was being started when the owner came runs.
 func TestOwnerComesWhileTasksStart(t *testing.T) {
 	t.Parallel()
-	before, g := guarded(t, time.Hour)
-	p := newPlaceWith(t, before)
-	p.lent()
+	before, g := withFakeGuard(t, time.Hour)
+	p := newTestStartdWith(t, before)
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
 	const n = 8
 	var claims []uint64
 	for range n {
-		claims = append(claims, s.ask(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 400, Memory: 256 << 20} }).GetClaim())
+		claims = append(claims, s.requestClaim(func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 400, Memory: 256 << 20} }).GetClaim())
 	}
 	var counts []func() int64
 	for i, claim := range claims {
-		prog, count := s.counter("count" + strconv.Itoa(i))
+		prog, count := s.startCounter("count" + strconv.Itoa(i))
 		counts = append(counts, count)
 		s.activate(claim, prog, false)
 		if i == n/2 {
-			s.next("the first start")
-			g.key()
+			s.nextMessage("the first start")
+			g.pressKey()
 		}
 	}
-	g.acted(2)
+	g.awaitActed(2)
 	await(t, "all stand still", func() bool {
 		for _, count := range counts {
-			if moves(count) {
+			if isCounting(count) {
 				return false
 			}
 		}
 		return true
 	})
-	g.await("has nobody who is about to run", func(r *wire.GuardReport) bool {
-		for _, tenant := range r.GetTenants() {
-			if tenant.GetState() != "suspended" {
+	g.awaitReport("has nobody who is about to run", func(r *wire.GuardReport) bool {
+		for _, taskEntry := range r.GetTenants() {
+			if taskEntry.GetState() != "suspended" {
 				return false
 			}
 		}
 		return true
 	})
 	for i, count := range counts {
-		if moves(count) {
+		if isCounting(count) {
 			t.Errorf("task %d runs", i)
 		}
 	}
@@ -396,33 +396,33 @@ func TestOwnerComesWhileTasksStart(t *testing.T) {
 // TestOwnerLendsLess: when the owner says in his file that he lends less, the youngest leaves, and no more is given than that; a restart does not forget it.
 func TestOwnerLendsLess(t *testing.T) {
 	t.Parallel()
-	before, g := guarded(t, time.Hour)
+	before, g := withFakeGuard(t, time.Hour)
 	file := ""
-	p := newPlaceWith(t, func(p *place) {
+	p := newTestStartdWith(t, func(p *testStartd) {
 		before(p)
 		file = filepath.Join(p.node.Dir, "owner.hcl")
 		p.node.Owner.File = file
 	})
-	p.lent()
+	p.awaitAvailable()
 	s := p.connect("host1", 1)
 	core := func(r *wire.ClaimRequest) { r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20} }
 	var attempts []*wire.AttemptRef
 	for range 2 {
-		a := s.activate(s.ask(core).GetClaim(), s.shell("sleep 1000"), false)
-		s.started(a)
+		a := s.activate(s.requestClaim(core).GetClaim(), s.shell("sleep 1000"), false)
+		s.awaitStarted(a)
 		attempts = append(attempts, a)
 	}
 	if err := os.WriteFile(file, []byte("cpus = 1\nmemory = \"1GiB\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.see(func(s *wire.GuardSigns) { s.OwnerRules = 1 })
-	x := s.exitedAtLast(attempts[1])
+	g.setObservations(func(s *wire.GuardSigns) { s.OwnerRules = 1 })
+	x := s.awaitExit(attempts[1])
 	if st := x.GetStatus(); st.GetCause() != wire.Cause_CAUSE_VACATED || !strings.Contains(st.GetReason(), "the owner of n1 lends no more than 1 cpu and 1GiB of it") {
 		t.Errorf("got %v", st)
 	}
 	s.acknowledge(attempts[1])
 	shown := func(what string) {
-		p.ads.await(t, what, func(_ *wire.AdUpdate, ad *classad.Ad) bool {
+		p.ads.awaitAd(t, what, func(_ *wire.AdUpdate, ad *classad.Ad) bool {
 			cpus, _ := ad.Int(roost.AttrTotalCpus)
 			memory, _ := ad.Int(roost.AttrTotalMemory)
 			left, _ := ad.Int(roost.AttrCpus)
@@ -440,8 +440,8 @@ func TestOwnerLendsLess(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.see(func(s *wire.GuardSigns) { s.OwnerRules = 2 })
-	p.ads.await(t, "is lent as a whole", func(_ *wire.AdUpdate, ad *classad.Ad) bool { cpus, _ := ad.Int(roost.AttrTotalCpus); return cpus > 1 })
+	g.setObservations(func(s *wire.GuardSigns) { s.OwnerRules = 2 })
+	p.ads.awaitAd(t, "is lent as a whole", func(_ *wire.AdUpdate, ad *classad.Ad) bool { cpus, _ := ad.Int(roost.AttrTotalCpus); return cpus > 1 })
 	s.vacate(attempts[0], true)
-	s.exitedAtLast(attempts[0])
+	s.awaitExit(attempts[0])
 }

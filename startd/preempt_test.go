@@ -14,22 +14,22 @@ import (
 // place when it has gone, and its task starts at once.
 func TestPreempt(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	all := func(r *wire.ClaimRequest) {
 		r.Resources, r.Band = &wire.Resources{MilliCpu: 4000, Memory: 256 << 20}, "free"
 	}
-	first := s.ask(all)
+	first := s.requestClaim(all)
 	if first.GetClaim() == 0 {
 		t.Fatal(first.GetReason())
 	}
 	a := s.activate(first.GetClaim(), s.shell("trap 'read x <fifo; echo bye; exit 5' TERM; echo on; sleep 60 & wait"), false)
-	s.started(a)
-	s.tail(a, "on\n")
-	forged := s.ask(func(r *wire.ClaimRequest) {
+	s.awaitStarted(a)
+	s.awaitOutput(a, "on\n")
+	forged := s.requestClaim(func(r *wire.ClaimRequest) {
 		all(r)
 		r.Band, r.Victims = "production", []uint64{first.GetClaim()}
-		r.Capability = wire.Capability(s.p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources, Band: r.Band}, s.name)
+		r.Capability = wire.ClaimToken(s.p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources, Band: r.Band}, s.name)
 	})
 	if forged.GetClaim() != 0 {
 		t.Fatal("a schedd has others evicted on its own account")
@@ -37,7 +37,7 @@ func TestPreempt(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(p.node.Dir, "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	second := s.ask(func(r *wire.ClaimRequest) {
+	second := s.requestClaim(func(r *wire.ClaimRequest) {
 		all(r)
 		r.Band, r.Victims, r.Why, r.Job = "production", []uint64{first.GetClaim()}, "production displaces free", "9.host1"
 	})
@@ -51,7 +51,7 @@ func TestPreempt(t *testing.T) {
 	var x *wire.Exited
 	ready, started := false, false
 	for x == nil || !started {
-		switch m := s.next("the end of one and the start of the other").GetOf().(type) {
+		switch m := s.nextMessage("the end of one and the start of the other").GetOf().(type) {
 		case *wire.FromStartd_Exited:
 			if x = m.Exited; x.GetAttempt().GetJob() != a.Job {
 				t.Fatalf("got %v before the first had gone", x)
@@ -62,13 +62,13 @@ func TestPreempt(t *testing.T) {
 			started = m.Started.GetAttempt().GetJob() == b.Job && ready
 		}
 	}
-	if got, want := describe(x), `code 5 signal 0 cause CAUSE_PREEMPTED out "on\nbye\n" err ""`; got != want {
+	if got, want := exitText(x), `code 5 signal 0 cause CAUSE_PREEMPTED out "on\nbye\n" err ""`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if got := x.GetStatus().GetReason(); !strings.Contains(got, "preempted by job 9.host1 of ann (production): production displaces free") {
 		t.Errorf("the reason is %q", got)
 	}
-	if got := s.exited(b); got.GetStatus().GetCode() != 0 {
+	if got := s.awaitOnlyExit(b); got.GetStatus().GetCode() != 0 {
 		t.Errorf("the other ended with %v", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestOwnPrograms(t *testing.T) {
 		{"the task's", os.Getpid(), other.Process.Pid, false},
 		{"one that is gone", os.Getpid(), 1 << 30, false},
 	} {
-		if got := runs(tt.pid, (&meter{starter: tt.starter}).programs()); got != tt.want {
+		if got := runsProgram(tt.pid, (&attemptMeter{starter: tt.starter}).startupPrograms()); got != tt.want {
 			t.Errorf("%s: got %v", tt.name, got)
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/criu"
 	"github.com/roost-batch/roost/checkpoint/store"
-	"github.com/roost-batch/roost/internal/advertise"
+	"github.com/roost-batch/roost/internal/adclient"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/daemon"
@@ -30,43 +30,43 @@ import (
 	"github.com/roost-batch/roost/startd/slot"
 )
 
-// inboxSize bounds what waits for the loop; whoever has more to say waits.
-const inboxSize = 1024
+// maxInboxEvents bounds what waits for the loop; whoever has more to say waits.
+const maxInboxEvents = 1024
 
-// keepExits is how long the news of an attempt's end waits for its schedd after the lease is over.
-const keepExits = 24 * time.Hour
+// exitRetention is how long the news of an attempt's end waits for its schedd after the lease is over.
+const exitRetention = 24 * time.Hour
 
-// machine is what all goroutines of a startd share; it does not change while they run.
-type machine struct {
+// claimHost is what all goroutines of a startd share; it does not change while they run.
+type claimHost struct {
 	wire.UnimplementedStartdServer
-	node        *config.Node
-	own         *config.Startd
-	log         *slog.Logger
-	boot        string
-	starterPath string
-	agents      *agents
-	accounts    *accounts
-	reaches     reaches
-	boxes       bool   // tasks are shut in boxes
-	program     string // path of this program, for starters
-	criu        criu.Verdict
-	images      *store.Store // of checkpoints that were taken here, or are to be gone on from
-	packing     chan struct{}
-	leaving     atomic.Int32 // attempts that are saved on their way out
-	reliability *reliability
-	today       today
-	groups      *groups
-	gpus        *cards
-	meters      *meters
-	disks       diskLimits
-	grantKey    []byte // of this start: grants made for an earlier one are void
-	ads         *advertise.Client
-	identity    *rpc.Identity
-	signs       chan *wire.GuardSigns // of the machine's guard, past the inbox; so the next
-	lost        chan guardLost
-	report      *report // for it
-	inbox       chan any
-	stopped     chan struct{} // closed when the loop reads no more
+	node              *config.Node
+	config            *config.StartdSettings
+	log               *slog.Logger
+	boot              string
+	starterPath       string
+	fileAgents        *fileAgents
+	accounts          *taskAccounts
+	spawnRequests     spawnRequests
+	sandboxed         bool   // tasks are shut in boxes
+	program           string // path of this program, for starters
+	criu              criu.CheckResult
+	images            *store.Store // of checkpoints that were taken here, or are to be gone on from
+	packSlots         chan struct{}
+	vacateCheckpoints atomic.Int32 // attempts that are saved on their way out
+	reliability       *reliabilityTracker
+	stats             dailyStats
+	groups            *claimCgroups
+	gpus              *gpuMonitor
+	meters            *attemptMeters
+	disks             diskLimits
+	grantKey          []byte // of this start: grants made for an earlier one are void
+	ads               *adclient.Client
+	identity          *rpc.Identity
+	guardObservations chan *wire.GuardSigns // of the machine's guard, past the inbox; so the next
+	guardLost         chan guardLost
+	guardReport       *guardReport // for it
+	inbox             chan any
+	loopDone          chan struct{} // closed when the loop reads no more
 }
 
 // Run runs the node's execute node of that name until ctx ends. Then its tasks are vacated and no starter is left; killed, it leaves them all to
@@ -79,8 +79,8 @@ func Run(ctx context.Context, node *config.Node, name string) error {
 	return run(ctx, node, name, filepath.Join(filepath.Dir(exe), "roost-starter"))
 }
 
-// ownProgram is this program for the kernel, also where the user that an agent is of may not enter its directory, and after an upgrade.
-const ownProgram = "/proc/self/exe"
+// starterBinary is this program for the kernel, also where the user that an agent is of may not enter its directory, and after an upgrade.
+const starterBinary = "/proc/self/exe"
 
 // run is Run with the starter named.
 func run(ctx context.Context, node *config.Node, name, starterPath string) error {
@@ -99,39 +99,39 @@ func run(ctx context.Context, node *config.Node, name, starterPath string) error
 	if err != nil {
 		return err
 	}
-	m := &machine{
-		node: node, own: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, agents: newAgents(ownProgram), accounts: newAccounts(node, own), meters: newMeters(),
-		grantKey: make([]byte, 32), inbox: make(chan any, inboxSize), signs: make(chan *wire.GuardSigns), lost: make(chan guardLost), report: newReport(), stopped: make(chan struct{}),
+	m := &claimHost{
+		node: node, config: own, log: daemon.Logger("startd").With("name", name), boot: boot, identity: id, starterPath: starterPath, fileAgents: newFileAgents(starterBinary), accounts: newAccounts(node, own), meters: newAttemptMeters(),
+		grantKey: make([]byte, 32), inbox: make(chan any, maxInboxEvents), guardObservations: make(chan *wire.GuardSigns), guardLost: make(chan guardLost), guardReport: newGuardReport(), loopDone: make(chan struct{}),
 	}
-	if m.groups, err = openGroups(own, m.log); err != nil {
+	if m.groups, err = openClaimCgroups(own, m.log); err != nil {
 		return err
 	}
-	if err := m.decideBoxes(); err != nil {
+	if err := m.detectSandbox(); err != nil {
 		return err
 	}
-	m.gpus = openCards(own.GPUs, m.log, func() { m.post(gpusChanged{}) })
+	m.gpus = openGPUMonitor(own.GPUs, m.log, func() { m.postEvent(gpusChanged{}) })
 	defer m.gpus.close()
 	rand.Read(m.grantKey)
-	m.ads = advertise.New(advertise.Config{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
+	m.ads = adclient.New(adclient.ClientConfig{Collectors: node.Collectors, Identity: id, Type: "Machine", Name: name, Log: m.log})
 	listeners, err := m.listen() // first: a second startd of the same name fails here, before it touches what is the other's
 	if err != nil {
 		return err
 	}
-	l, err := m.open()
+	l, err := m.openState()
 	if err != nil {
 		closeAll(listeners)
 		return err
 	}
-	return m.serve(ctx, l, id, listeners)
+	return m.serveLoop(ctx, l, id, listeners)
 }
 
-func (m *machine) listen() ([]net.Listener, error) {
+func (m *claimHost) listen() ([]net.Listener, error) {
 	var listeners []net.Listener
-	for _, addr := range m.own.Listen {
+	for _, addr := range m.config.Listen {
 		listener, err := rpc.Listen(addr, 0o600)
 		if err != nil {
 			closeAll(listeners)
-			return nil, fmt.Errorf("startd %s: %w", m.own.Name, err)
+			return nil, fmt.Errorf("startd %s: %w", m.config.Name, err)
 		}
 		listeners = append(listeners, listener)
 	}
@@ -144,28 +144,28 @@ func closeAll(listeners []net.Listener) {
 	}
 }
 
-func (m *machine) claimsDir() string  { return filepath.Join(m.own.Dir, "claims") }
-func (m *machine) scratchDir() string { return filepath.Join(m.own.Dir, "scratch") }
-func (m *machine) ioDir() string      { return filepath.Join(m.own.Dir, "io") }
+func (m *claimHost) claimsDir() string  { return filepath.Join(m.config.Dir, "claims") }
+func (m *claimHost) scratchDir() string { return filepath.Join(m.config.Dir, "scratch") }
+func (m *claimHost) ioDir() string      { return filepath.Join(m.config.Dir, "io") }
 
-func (m *machine) checkpointsDir() string { return filepath.Join(m.own.Dir, "checkpoints") }
+func (m *claimHost) checkpointsDir() string { return filepath.Join(m.config.Dir, "checkpoints") }
 
-// open makes the directories and the books, and takes over what an earlier start has left.
-func (m *machine) open() (*loop, error) {
+// openState makes the directories and the books, and takes over what an earlier start has left.
+func (m *claimHost) openState() (*machineLoop, error) {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
-	}{{m.own.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}, {m.checkpointsDir(), 0o700}} { // users pass through to their scratch directories
+	}{{m.config.Dir, 0o711}, {m.claimsDir(), 0o700}, {m.scratchDir(), 0o711}, {m.ioDir(), 0o711}, {m.checkpointsDir(), 0o700}} { // users pass through to their scratch directories
 		if err := errors.Join(os.MkdirAll(d.path, d.mode), os.Chmod(d.path, d.mode)); err != nil {
 			return nil, err
 		}
 	}
-	total, err := measure(m.own.Dir, m.own.Resources)
+	total, err := measureMachine(m.config.Dir, m.config.Resources)
 	if err != nil {
 		return nil, err
 	}
-	m.disks = diskLimitsOf(m.own.Limits, m.own.Dir, total.Disk)
-	ad, err := machineAd(m.node, m.own, m.boot, config.Reach(m.own.Listen))
+	m.disks = diskLimitsOf(m.config.Limits, m.config.Dir, total.Disk)
+	ad, err := machineAd(m.node, m.config, m.boot, config.AdvertisedAddress(m.config.Listen))
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (m *machine) open() (*loop, error) {
 		return nil, err
 	}
 	m.groups.describe(ad)
-	m.gpus.introduce(ad)
+	m.gpus.describeStatic(ad)
 	claims, err := claimDirs(m.claimsDir())
 	if err != nil {
 		return nil, err
@@ -182,47 +182,47 @@ func (m *machine) open() (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, err := m.books(total, slot.Options{Ad: ad, FirstID: first, KeepExits: keepExits})
+	core, err := m.newClaimTable(total, slot.TableOptions{Ad: ad, FirstID: first, ExitRetention: exitRetention})
 	if err != nil {
 		return nil, err
 	}
-	l := newLoop(m, core)
-	if l.lent, err = l.newLent(); err != nil {
+	l := newMachineLoop(m, core)
+	if l.ownerState, err = l.newOwnerState(); err != nil {
 		return nil, err
 	}
 	l.adoptAll(claims)
-	if l.lent != nil { // after the claims: those that have more than is lent leave, and are not turned away
-		l.lookAtRules()
+	if l.ownerState != nil { // after the claims: those that have more than is lent leave, and are not turned away
+		l.reloadRules()
 	}
 	m.log.Info("machine", "resources", total, "claims", core.Len())
 	return l, nil
 }
 
-// serve runs the loop, the advertising and the server until ctx ends and the last starter is gone.
-func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listeners []net.Listener) error {
+// serveLoop runs the loop, the advertising and the server until ctx ends and the last starter is gone.
+func (m *claimHost) serveLoop(ctx context.Context, l *machineLoop, id *rpc.Identity, listeners []net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true), rpc.Program())
+	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithProgramSizes())
 	wire.RegisterStartdServer(server, m)
-	l.publish(true)
+	l.publishAd(true)
 	var running sync.WaitGroup
 	running.Go(func() { m.ads.Run(ctx) })
 	running.Go(func() {
-		m.reliability.watch(ctx, func(err error) { m.log.Warn("cannot keep how reliable the machine is", "err", err) })
+		m.reliability.saveUntilDone(ctx, func(err error) { m.log.Warn("cannot keep how reliable the machine is", "err", err) })
 	})
 	running.Go(func() { m.gpus.watch(ctx) })
-	if l.lent != nil {
+	if l.ownerState != nil {
 		running.Go(func() { m.watchGuard(ctx) })
 	}
 	running.Go(func() { l.run(ctx); server.Stop() })
 	running.Go(func() { m.watchUsage(ctx) })
 	running.Go(func() { m.watchDisks(ctx) })
-	running.Go(func() { m.watchBounds(ctx) })
+	running.Go(func() { m.watchLimits(ctx) })
 	broken := make(chan error, len(listeners))
 	for _, listener := range listeners {
 		running.Go(func() { broken <- server.Serve(listener) })
 	}
-	daemon.Ready()
+	daemon.ReportReady()
 	var err error
 	select {
 	case <-ctx.Done():
@@ -234,15 +234,15 @@ func (m *machine) serve(ctx context.Context, l *loop, id *rpc.Identity, listener
 	return err
 }
 
-// private is what only negotiators may see of the ad.
-func (m *machine) private() map[string]string {
-	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(boottime()), 10)}
+// privateAd is what only negotiators may see of the ad.
+func (m *claimHost) privateAd() map[string]string {
+	return map[string]string{"GrantKey": hex.EncodeToString(m.grantKey), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(bootTime()), 10)}
 }
 
-// post puts news for the loop into its inbox; after the loop's end it is dropped.
-func (m *machine) post(news any) {
+// postEvent puts news for the loop into its inbox; after the loop's end it is dropped.
+func (m *claimHost) postEvent(update any) {
 	select {
-	case m.inbox <- news:
-	case <-m.stopped:
+	case m.inbox <- update:
+	case <-m.loopDone:
 	}
 }

@@ -13,17 +13,17 @@ import (
 func TestWordsOfASessionAreBounded(t *testing.T) {
 	for name, bytes := range map[string]int{"long": 1 << 20, "short": 1} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &machine{inbox: make(chan any, inboxSize), stopped: make(chan struct{})}
+			m := &claimHost{inbox: make(chan any, maxInboxEvents), loopDone: make(chan struct{})}
 			message := &wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Line: make([]byte, bytes)}}}
-			l := &loop{m: m, sessions: map[uint64]*session{}}
+			l := &machineLoop{host: m, sessions: map[uint64]*scheddSession{}}
 			ctx, cancel := context.WithCancel(t.Context())
-			go m.read(ctx, func() (*wire.ToStartd, error) { return message, ctx.Err() }, newSession("host1"))
+			go m.readMessages(ctx, func() (*wire.ToStartd, error) { return message, ctx.Err() }, newScheddSession("host1"))
 			for range 100 {
 				synctest.Wait()
-				if n := len(m.inbox); n == 0 || n*bytes > sessionBytes || n > inboxSize/4 {
+				if n := len(m.inbox); n == 0 || n*bytes > sessionBytes || n > maxInboxEvents/4 {
 					t.Fatalf("%s: %d messages wait", name, n)
 				}
-				l.take(<-m.inbox)
+				l.handleEvent(<-m.inbox)
 			}
 			cancel()
 		})

@@ -19,7 +19,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	tests := []struct{ text, want string }{
@@ -30,14 +30,14 @@ func TestRun(t *testing.T) {
 		{"cat; pwd", `code 0 signal 0 cause CAUSE_EXITED out "` + p.node.Dir + `\n" err ""`},
 	}
 	for _, tt := range tests {
-		if got := describe(s.run(claim, s.shell(tt.text))); got != tt.want {
+		if got := exitText(s.run(claim, s.shell(tt.text))); got != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
 		}
 	}
 }
 
 func TestLaunchFailures(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	tests := []struct {
@@ -74,13 +74,13 @@ func TestLaunchFailures(t *testing.T) {
 		t.Errorf("a program that its user writes: got %v, want to try elsewhere, and no blame", x)
 	}
 	f.Close()
-	if got, want := describe(s.run(claim, s.shell("exit 0"))), `code 0 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
+	if got, want := exitText(s.run(claim, s.shell("exit 0"))), `code 0 signal 0 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("afterwards: got %s, want %s", got, want)
 	}
 }
 
 func TestFilesInPlace(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	prog := s.shell("")
 	prog.Arguments, prog.Script = words("x", "y z"), []byte("cat; echo \"$#:$2\"; echo e >&2\n")
@@ -92,7 +92,7 @@ func TestFilesInPlace(t *testing.T) {
 	x := s.run(s.claim(), prog)
 	got, err := os.ReadFile(filepath.Join(prog.Cwd, "out.txt"))
 	if want := "input\n2:y z\ne\n"; err != nil || string(got) != want {
-		t.Errorf("got %q (%v, %s), want %q", got, err, describe(x), want)
+		t.Errorf("got %q (%v, %s), want %q", got, err, exitText(x), want)
 	}
 	s.claim() // the script is removed after the acknowledgement, before the claim's next work; let other work pass
 	if left := p.scratchLeft(); len(left) > 0 {
@@ -101,20 +101,20 @@ func TestFilesInPlace(t *testing.T) {
 }
 
 // scratchLeft lists what is in the scratch directory once nothing changes there any more.
-func (p *place) scratchLeft() []string {
+func (p *testStartd) scratchLeft() []string {
 	var names []string
 	for range 100 {
 		names, _ = filepath.Glob(filepath.Join(p.node.Startds[0].Dir, "scratch", "*", "*")) // the directory itself stays with the claim
 		if len(names) == 0 {
 			return nil
 		}
-		wait(10 * time.Millisecond)
+		waitBriefly(10 * time.Millisecond)
 	}
 	return names
 }
 
-// wait lets another process go on.
-func wait(d time.Duration) { <-time.After(d) }
+// waitBriefly lets another process go on.
+func waitBriefly(d time.Duration) { <-time.After(d) }
 
 func TestScratch(t *testing.T) {
 	for _, uid := range []uint32{uint32(os.Geteuid()), 4321} {
@@ -122,7 +122,7 @@ func TestScratch(t *testing.T) {
 			if uid != uint32(os.Geteuid()) && os.Geteuid() != 0 {
 				t.Skip("only root can run tasks of other users")
 			}
-			p := newPlace(t)
+			p := newTestStartd(t)
 			s := p.connect("host1", 1)
 			s.uid = uid
 			testScratch(t, p, s)
@@ -130,19 +130,19 @@ func TestScratch(t *testing.T) {
 	}
 }
 
-func testScratch(t *testing.T, p *place, s *schedd) {
+func testScratch(t *testing.T, p *testStartd, s *fakeSchedd) {
 	prog := s.shell(`id -u; cat in/a.txt > result.txt; dd if=/dev/zero bs=1000 count=1000 of=big 2>/dev/null; mktemp -p "$TMPDIR" >&2; test "$PWD" = "$ROOST_SCRATCH"`)
 	prog.Cwd, prog.Scratch = "", true
 	a := s.activate(s.claim(), prog, true)
-	ready := s.next("room for input").GetInput()
+	ready := s.nextMessage("room for input").GetInput()
 	if ready.GetAttempt().GetJob() != a.Job || ready.GetScratch() == "" {
 		t.Fatalf("got %v", ready)
 	}
-	put(t, s, a, "in/a.txt", "hello")
+	putFiles(t, s, a, "in/a.txt", "hello")
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
-	x := s.exited(a)
+	x := s.awaitOnlyExit(a)
 	if st := x.GetStatus(); st.GetCode() != 0 || st.GetCause() != 0 || string(x.GetStdout()) != fmt.Sprintln(s.uid) {
-		t.Fatalf("got %s %v", describe(x), st)
+		t.Fatalf("got %s %v", exitText(x), st)
 	}
 	var names []string
 	for _, o := range x.GetOutputs() {
@@ -151,7 +151,7 @@ func testScratch(t *testing.T, p *place, s *schedd) {
 	if got, want := strings.Join(names, " "), "big:1000000 result.txt:5"; got != want {
 		t.Errorf("outputs: got %s, want %s", got, want)
 	}
-	got := fetch(t, s, a, "result.txt", "big", fetchStdout)
+	got := fetchFile(t, s, a, "result.txt", "big", fetchStdout)
 	if got["result.txt"] != "hello" || len(got["big"]) != 1000000 || got[fetchStdout] != fmt.Sprintln(s.uid) {
 		t.Errorf("fetched %q and %d bytes", got["result.txt"], len(got["big"]))
 	}
@@ -164,7 +164,7 @@ func testScratch(t *testing.T, p *place, s *schedd) {
 	}
 }
 
-func put(t *testing.T, s *schedd, a *wire.AttemptRef, name, text string) {
+func putFiles(t *testing.T, s *fakeSchedd, a *wire.AttemptRef, name, text string) {
 	t.Helper()
 	stream, err := s.client.Put(context.Background())
 	if err != nil {
@@ -184,7 +184,7 @@ func put(t *testing.T, s *schedd, a *wire.AttemptRef, name, text string) {
 	}
 }
 
-func fetch(t *testing.T, s *schedd, a *wire.AttemptRef, names ...string) map[string]string {
+func fetchFile(t *testing.T, s *fakeSchedd, a *wire.AttemptRef, names ...string) map[string]string {
 	t.Helper()
 	got, err := fetchAll(s, a, names...)
 	if err != nil {
@@ -194,7 +194,7 @@ func fetch(t *testing.T, s *schedd, a *wire.AttemptRef, names ...string) map[str
 }
 
 // fetchAll fetches files and checks their digests.
-func fetchAll(s *schedd, a *wire.AttemptRef, names ...string) (map[string]string, error) {
+func fetchAll(s *fakeSchedd, a *wire.AttemptRef, names ...string) (map[string]string, error) {
 	stream, err := s.client.Fetch(context.Background(), &wire.FetchRequest{Schedd: s.name, Attempt: a, Names: names})
 	if err != nil {
 		return nil, err
@@ -225,60 +225,60 @@ func fetchAll(s *schedd, a *wire.AttemptRef, names ...string) (map[string]string
 }
 
 func TestVacate(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	claim := s.claim()
 	a := s.activate(claim, s.shell("trap 'echo bye; exit 5' TERM; echo on; sleep 60 & wait"), false)
-	s.started(a)
-	s.tail(a, "on\n")
+	s.awaitStarted(a)
+	s.awaitOutput(a, "on\n")
 	s.vacate(a, false)
-	if got, want := describe(s.exited(a)), `code 5 signal 0 cause CAUSE_REMOVED out "on\nbye\n" err ""`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)), `code 5 signal 0 cause CAUSE_REMOVED out "on\nbye\n" err ""`; got != want {
 		t.Errorf("with notice: got %s, want %s", got, want)
 	}
 	s.acknowledge(a)
 	a = s.activate(claim, s.shell("trap '' TERM; sleep 60 & wait; sleep 60"), false)
-	s.started(a)
+	s.awaitStarted(a)
 	s.vacate(a, true)
-	if got, want := describe(s.exited(a)), `code 0 signal 9 cause CAUSE_REMOVED out "" err ""`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)), `code 0 signal 9 cause CAUSE_REMOVED out "" err ""`; got != want {
 		t.Errorf("at once: got %s, want %s", got, want)
 	}
 }
 
 // A signal goes to every process of a task, and only at the word of the schedd whose it is.
 func TestSignal(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()
 	a := s.activate(claim, s.shell("trap 'wait; echo parent; exit 5' USR1; (trap 'echo child >&2; exit 0' USR1; echo on; sleep 60 & wait) & wait; wait"), false)
-	s.started(a)
-	s.tail(a, "on\n")
+	s.awaitStarted(a)
+	s.awaitOutput(a, "on\n")
 	other.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}})
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 65}}})
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: uint32(syscall.SIGUSR1)}}})
-	if got, want := describe(s.exited(a)), `code 5 signal 0 cause CAUSE_EXITED out "on\nparent\n" err "child\n"`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)), `code 5 signal 0 cause CAUSE_EXITED out "on\nparent\n" err "child\n"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	s.acknowledge(a)
 	program := s.shell("sleep 60 & wait; sleep 60")
 	program.Cwd, program.Scratch = "", true
 	a = s.activate(claim, program, true)
-	if m := s.next("room for input"); m.GetInput() == nil {
+	if m := s.nextMessage("room for input"); m.GetInput() == nil {
 		t.Fatalf("got %v", m)
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Signal{Signal: &wire.Signal{Attempt: a, Signal: 9}}}) // while it waits for its input
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
-	if got, want := describe(s.exited(a)), `code 0 signal 9 cause CAUSE_EXITED out "" err ""`; got != want {
+	if got, want := exitText(s.awaitOnlyExit(a)), `code 0 signal 9 cause CAUSE_EXITED out "" err ""`; got != want {
 		t.Errorf("killed: got %s, want %s", got, want)
 	}
 }
 
 // A line is written behind what the task has written so far, and what it writes then stands behind the line; one that comes before the program has begun waits.
 func TestMessage(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s, other := p.connect("host1", 1), p.connect("host2", 1)
 	claim := s.claim()
 	dir := t.TempDir()
-	tell := func(s *schedd, a *wire.AttemptRef, line string, out, err bool) {
+	tell := func(s *fakeSchedd, a *wire.AttemptRef, line string, out, err bool) {
 		s.send(&wire.ToStartd{Of: &wire.ToStartd_Message{Message: &wire.Message{Attempt: a, Line: []byte(line), Out: out, Err: err}}})
 	}
 	goes := func(p *wire.Program) *wire.Program { return p }
@@ -294,18 +294,18 @@ func TestMessage(t *testing.T) {
 		}},
 	} {
 		a := s.activate(claim, c.where(s.shell("echo on; while ! [ -e "+dir+"/go ]; do sleep 0.01; done; echo off")), false)
-		s.started(a)
-		s.tail(a, "on\n")
+		s.awaitStarted(a)
+		s.awaitOutput(a, "on\n")
 		tell(other, a, "wrong", true, true)
-		tell(s, a, strings.Repeat("x", maxLine+1), true, true)
+		tell(s, a, strings.Repeat("x", maxOutputMessage+1), true, true)
 		tell(s, a, "hello", true, false)
-		s.tail(a, "on\nhello\n")
+		s.awaitOutput(a, "on\nhello\n")
 		tell(s, a, "late", true, true)
-		s.tail(a, "on\nhello\nlate\n")
+		s.awaitOutput(a, "on\nhello\nlate\n")
 		if err := os.WriteFile(dir+"/go", nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := describe(s.exited(a)); got != c.want {
+		if got := exitText(s.awaitOnlyExit(a)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
 		s.acknowledge(a)
@@ -317,18 +317,18 @@ func TestMessage(t *testing.T) {
 	program := s.shell("echo on")
 	program.Cwd, program.Scratch = "", true
 	a := s.activate(claim, program, true)
-	if m := s.next("room for input"); m.GetInput() == nil {
+	if m := s.nextMessage("room for input"); m.GetInput() == nil {
 		t.Fatalf("got %v", m)
 	}
 	tell(s, a, "early", false, true)
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Launch{Launch: &wire.Launch{Attempt: a}}})
-	if got := describe(s.exited(a)); !strings.Contains(got, `out "on\n"`) {
+	if got := exitText(s.awaitOnlyExit(a)); !strings.Contains(got, `out "on\n"`) {
 		t.Errorf("got %s", got)
 	}
 }
 
-// tail waits until the attempt has written text.
-func (s *schedd) tail(a *wire.AttemptRef, text string) {
+// awaitOutput waits until the attempt has written text.
+func (s *fakeSchedd) awaitOutput(a *wire.AttemptRef, text string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -345,7 +345,7 @@ func (s *schedd) tail(a *wire.AttemptRef, text string) {
 }
 
 func TestTailToTheEnd(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
 	prog := s.shell("echo one; read x <fifo; echo two")
 	prog.Cwd, prog.Stdout = t.TempDir(), "out.txt"
@@ -354,7 +354,7 @@ func TestTailToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := s.activate(s.claim(), prog, false)
-	s.started(a)
+	s.awaitStarted(a)
 	stream, err := s.client.Tail(context.Background(), &wire.TailRequest{Schedd: s.name, Attempt: a, Follow: true})
 	if err != nil {
 		t.Fatal(err)
@@ -384,33 +384,33 @@ func TestTailToTheEnd(t *testing.T) {
 
 func TestLease(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
-	reply := s.ask(func(r *wire.ClaimRequest) { r.LeaseS = 1 })
+	reply := s.requestClaim(func(r *wire.ClaimRequest) { r.LeaseS = 1 })
 	a := s.activate(reply.GetClaim(), s.shell("sleep 60"), false)
-	x := s.exited(a)
+	x := s.awaitOnlyExit(a)
 	if x.GetStatus().GetCause() != wire.Cause_CAUSE_LEASE {
-		t.Errorf("got %s", describe(x))
+		t.Errorf("got %s", exitText(x))
 	}
-	p.ads.await(t, "has all free again", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
+	p.ads.awaitAd(t, "has all free again", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
 	s.acknowledge(a)
-	if lost := s.next("the loss of the claim").GetLost(); lost.GetClaim() != reply.GetClaim() {
+	if lost := s.nextMessage("the loss of the claim").GetLost(); lost.GetClaim() != reply.GetClaim() {
 		t.Errorf("got %v", lost)
 	}
-	reply = s.ask(func(r *wire.ClaimRequest) { r.LeaseS = 1 })
+	reply = s.requestClaim(func(r *wire.ClaimRequest) { r.LeaseS = 1 })
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Renew{Renew: &wire.RenewLeases{LeaseS: 60}}})
-	if r := s.next("the renewal").GetRenewed(); r.GetWord() != 1 {
+	if r := s.nextMessage("the renewal").GetRenewed(); r.GetWord() != 1 {
 		t.Errorf("got %v", r)
 	}
-	if got := describe(s.run(reply.GetClaim(), s.shell("sleep 1.3; echo alive"))); !strings.Contains(got, `"alive\n"`) {
+	if got := exitText(s.run(reply.GetClaim(), s.shell("sleep 1.3; echo alive"))); !strings.Contains(got, `"alive\n"`) {
 		t.Errorf("renewed: got %s", got)
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
-	first := s.ask(func(r *wire.ClaimRequest) { r.Epoch = 2 })
+	first := s.requestClaim(func(r *wire.ClaimRequest) { r.Epoch = 2 })
 	if first.GetClaim() == 0 {
 		t.Fatal(first.GetReason())
 	}
@@ -420,7 +420,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"another schedd's", "not for this schedd", func(r *wire.ClaimRequest) {
 			r.Epoch = 2
-			r.Capability = wire.Capability(p.key(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources}, "host2")
+			r.Capability = wire.ClaimToken(p.grantKey(), &wire.Grant{Id: r.Grant, Epoch: r.Epoch, Owner: r.Owner, Node: "n1", Resources: r.Resources}, "host2")
 		}},
 		{"forged", "not made for this machine", func(r *wire.ClaimRequest) { r.Epoch, r.Capability = 2, bytes.Repeat([]byte{1}, 32) }},
 		{"old epoch", "epoch 1", func(*wire.ClaimRequest) {}},
@@ -430,17 +430,17 @@ func TestRefusals(t *testing.T) {
 		{"no ad", "line 1", func(r *wire.ClaimRequest) { r.Epoch, r.Ad = 2, `[Requirements = ` }},
 	}
 	for _, tt := range tests {
-		if got := s.ask(tt.change); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), tt.want) {
+		if got := s.requestClaim(tt.change); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), tt.want) {
 			t.Errorf("%s: got claim %d, %q; want %q", tt.name, got.GetClaim(), got.GetReason(), tt.want)
 		}
 	}
 }
 
 func TestAdShowsClaim(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	s := p.connect("host1", 1)
-	reply := s.ask(nil)
-	u := p.ads.await(t, "shows the claim", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetSequence() >= reply.GetAdSequence() })
+	reply := s.requestClaim(nil)
+	u := p.ads.awaitAd(t, "shows the claim", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetSequence() >= reply.GetAdSequence() })
 	ad, err := classad.Parse(u.GetAd())
 	if err != nil {
 		t.Fatal(err)
@@ -453,13 +453,13 @@ func TestAdShowsClaim(t *testing.T) {
 		}
 	}
 	s.send(&wire.ToStartd{Of: &wire.ToStartd_Release{Release: &wire.ReleaseClaim{Claim: reply.GetClaim()}}})
-	p.ads.await(t, "has all free", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
+	p.ads.awaitAd(t, "has all free", func(_ *wire.AdUpdate, ad *classad.Ad) bool { n, _ := ad.Int(roost.AttrCpus); return n == 4 })
 	p.stop()
-	p.ads.await(t, "is withdrawn", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetInvalidate() })
+	p.ads.awaitAd(t, "is withdrawn", func(u *wire.AdUpdate, _ *classad.Ad) bool { return u.GetInvalidate() })
 }
 
 func TestNewerSessionFencesOlder(t *testing.T) {
-	p := newPlace(t)
+	p := newTestStartd(t)
 	old := p.connect("host1", 5)
 	claim := old.claim()
 	s := p.connect("host1", 6)
@@ -469,14 +469,14 @@ func TestNewerSessionFencesOlder(t *testing.T) {
 	late := time.After(time.Minute)
 	for open := true; open; {
 		select {
-		case _, open = <-old.heard:
+		case _, open = <-old.messages:
 		case <-late:
 			t.Fatal("the older session goes on")
 		}
 	}
 	a := s.activate(claim, s.shell("exit 4"), false)
-	if x := s.exited(a); x.GetStatus().GetCode() != 4 {
-		t.Errorf("got %s", describe(x))
+	if x := s.awaitOnlyExit(a); x.GetStatus().GetCode() != 4 {
+		t.Errorf("got %s", exitText(x))
 	}
 	s.acknowledge(a)
 	other := p.connect("host2", 1)

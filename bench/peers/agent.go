@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// order is what an agent is to measure.
-type order struct {
-	Measure string  `json:"measure"`
-	Count   int     `json:"count"`
-	Sizes   sizes   `json:"sizes"`
-	Seconds float64 `json:"seconds"` // it gives up after so many
+// measureSpec is what an agent is to measure.
+type measureSpec struct {
+	Measure        string    `json:"measure"`
+	Count          int       `json:"count"`
+	Sizes          workSizes `json:"sizes"`
+	TimeoutSeconds float64   `json:"seconds"` // it gives up after so many
 }
 
-// answer is what it has measured: the values of each figure, in seconds, bytes, or so many a second.
-type answer struct {
+// measureResult is what it has measured: the values of each figure, in seconds, bytes, or so many a second.
+type measureResult struct {
 	Values map[string][]float64 `json:"values,omitempty"`
 	Note   string               `json:"note,omitempty"`  // what one should know about the values
 	Error  string               `json:"error,omitempty"` // why there are none
@@ -27,18 +27,18 @@ type answer struct {
 
 // serveAgent is the agent's whole life: it starts its system, says so, and measures one order after the other until there are no more.
 func serveAgent(args []string) int {
-	var p place
+	var p namespaceConfig
 	if err := json.Unmarshal([]byte(args[0]), &p); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		return 1
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	orders := make(chan order)
+	orders := make(chan measureSpec)
 	go func() { // the end of the orders ends whatever is under way: the coordinator has gone
 		defer cancel()
 		for in := json.NewDecoder(os.Stdin); ; {
-			var o order
+			var o measureSpec
 			if err := in.Decode(&o); err != nil {
 				if err != io.EOF {
 					fmt.Fprintln(os.Stderr, "peers: orders:", err)
@@ -55,15 +55,15 @@ func serveAgent(args []string) int {
 	out := json.NewEncoder(os.Stdout)
 	a, err := startAgent(ctx, p)
 	if err != nil {
-		out.Encode(answer{Error: err.Error()})
+		out.Encode(measureResult{Error: err.Error()})
 		return 1
 	}
-	defer a.system.end()
-	out.Encode(answer{Note: a.version(ctx)})
+	defer a.batchSystem.stopSystem()
+	out.Encode(measureResult{Note: a.version(ctx)})
 	for {
 		select {
 		case o := <-orders:
-			if err := out.Encode(a.obey(ctx, o)); err != nil {
+			if err := out.Encode(a.runMeasure(ctx, o)); err != nil {
 				return 1
 			}
 		case <-ctx.Done():
@@ -72,60 +72,60 @@ func serveAgent(args []string) int {
 	}
 }
 
-// agent measures one system from within its namespaces.
-type agent struct {
-	place
-	system
+// systemAgent measures one system from within its namespaces.
+type systemAgent struct {
+	namespaceConfig
+	batchSystem
 	uid int // whose commands and jobs they are
 }
 
-func startAgent(ctx context.Context, p place) (*agent, error) {
-	a := &agent{place: p}
+func startAgent(ctx context.Context, p namespaceConfig) (*systemAgent, error) {
+	a := &systemAgent{namespaceConfig: p}
 	if p.Root != "" {
-		a.uid = user
+		a.uid = benchUser
 	}
-	if err := a.prepare(); err != nil {
+	if err := a.prepareDirectory(); err != nil {
 		return nil, err
 	}
 	switch p.System {
 	case "roost":
-		a.system = &roostSystem{agent: a}
+		a.batchSystem = &roostSystem{systemAgent: a}
 	case "htcondor":
-		a.system = &htcondor{agent: a}
+		a.batchSystem = &htcondorSystem{systemAgent: a}
 	case "slurm":
-		a.system = &slurm{agent: a}
+		a.batchSystem = &slurmSystem{systemAgent: a}
 	case "gridengine":
-		a.system = &gridEngine{agent: a}
+		a.batchSystem = &gridEngineSystem{systemAgent: a}
 	default:
 		return nil, fmt.Errorf("no system is called %q", p.System)
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.startLimit())
 	defer cancel()
-	if err := a.system.begin(ctx); err != nil {
-		a.system.end()
+	if err := a.batchSystem.startSystem(ctx); err != nil {
+		a.batchSystem.stopSystem()
 		return nil, fmt.Errorf("start: %w", err)
 	}
 	return a, nil
 }
 
 // startLimit is how long a system may take to start: those that have to be told of machines one by one take longer with many.
-func (p place) startLimit() time.Duration {
+func (p namespaceConfig) startLimit() time.Duration {
 	return 2*time.Minute + time.Duration(p.Cell)*50*time.Millisecond
 }
 
-// obey measures once.
-func (a *agent) obey(ctx context.Context, o order) answer {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.Seconds*float64(time.Second)))
+// runMeasure measures once.
+func (a *systemAgent) runMeasure(ctx context.Context, o measureSpec) measureResult {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(o.TimeoutSeconds*float64(time.Second)))
 	defer cancel()
-	ans := answer{Values: map[string][]float64{}}
-	m, ok := measureOf(o.Measure)
+	ans := measureResult{Values: map[string][]float64{}}
+	m, ok := findMeasure(o.Measure)
 	if !ok {
-		return answer{Error: fmt.Sprintf("no measure is called %q", o.Measure)}
+		return measureResult{Error: fmt.Sprintf("no measure is called %q", o.Measure)}
 	}
 	err := m.run(a, ctx, o, &ans)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("not done after %.0f s: %w", o.Seconds, err)
+			err = fmt.Errorf("not done after %.0f s: %w", o.TimeoutSeconds, err)
 		}
 		ans.Error = err.Error()
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // environment of every command, and therefore of jobs that take theirs along.
-func (a *agent) environment() []string {
+func (a *systemAgent) environment() []string {
 	env := []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "SGE_ROOT=" + sgeRoot, "SGE_CELL=default", "_CONDOR_TOOL_DEBUG=D_ERROR"}
 	if a.Root != "" {
 		return append(env, "HOME=/home/bench")
@@ -26,10 +26,10 @@ func (a *agent) environment() []string {
 }
 
 // command is one that the user runs; with root, the administrator.
-func (a *agent) command(ctx context.Context, root bool, argv ...string) *exec.Cmd {
+func (a *systemAgent) command(ctx context.Context, root bool, argv ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = a.environment(), a.Work
-	cmd.Path, cmd.Err = look(cmd.Env[0], argv[0])
+	cmd.Path, cmd.Err = lookUpProgram(cmd.Env[0], argv[0])
 	cmd.WaitDelay = time.Second // what it leaves in the background may keep its output open
 	if !root && a.uid != 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.uid)}}
@@ -37,8 +37,8 @@ func (a *agent) command(ctx context.Context, root bool, argv ...string) *exec.Cm
 	return cmd
 }
 
-// look finds a program in the PATH that it will have, and not in ours.
-func look(path, program string) (string, error) {
+// lookUpProgram finds a program in the PATH that it will have, and not in ours.
+func lookUpProgram(path, program string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, nil
 	}
@@ -50,17 +50,17 @@ func look(path, program string) (string, error) {
 	return program, &exec.Error{Name: program, Err: exec.ErrNotFound}
 }
 
-// do runs a command of the user's to its end and returns what it printed.
-func (a *agent) do(ctx context.Context, argv ...string) (string, error) {
-	return finish(a.command(ctx, false, argv...))
+// runAsUser runs a command of the user's to its end and returns what it printed.
+func (a *systemAgent) runAsUser(ctx context.Context, argv ...string) (string, error) {
+	return finishCommand(a.command(ctx, false, argv...))
 }
 
-// admin runs one of the administrator's.
-func (a *agent) admin(ctx context.Context, argv ...string) (string, error) {
-	return finish(a.command(ctx, true, argv...))
+// runAsAdmin runs one of the administrator's.
+func (a *systemAgent) runAsAdmin(ctx context.Context, argv ...string) (string, error) {
+	return finishCommand(a.command(ctx, true, argv...))
 }
 
-func finish(cmd *exec.Cmd) (string, error) {
+func finishCommand(cmd *exec.Cmd) (string, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -68,14 +68,14 @@ func finish(cmd *exec.Cmd) (string, error) {
 		err = nil
 	}
 	if err != nil {
-		said := strings.TrimSpace(errs.String() + " " + out.String())
-		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:min(len(cmd.Args), 4)], " "), err, said[max(0, len(said)-300):])
+		outputText := strings.TrimSpace(errs.String() + " " + out.String())
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args[:min(len(cmd.Args), 4)], " "), err, outputText[max(0, len(outputText)-300):])
 	}
 	return out.String(), err
 }
 
-// daemon starts a program of the administrator's that puts itself into the background, or goes on beside us; what it says is in a file of that name.
-func (a *agent) daemon(name string, argv ...string) (*exec.Cmd, error) {
+// startDaemon starts a program of the administrator's that puts itself into the background, or goes on beside us; what it says is in a file of that name.
+func (a *systemAgent) startDaemon(name string, argv ...string) (*exec.Cmd, error) {
 	log, err := os.OpenFile(filepath.Join(a.Work, name+".out"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -86,8 +86,8 @@ func (a *agent) daemon(name string, argv ...string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// until asks every so often until the answer is yes.
-func until(ctx context.Context, every time.Duration, what string, done func() bool) error {
+// pollUntil asks every so often until the answer is yes.
+func pollUntil(ctx context.Context, every time.Duration, what string, done func() bool) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for !done() {
@@ -100,7 +100,7 @@ func until(ctx context.Context, every time.Duration, what string, done func() bo
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -109,47 +109,47 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// prepare makes the bench's directory, and in it what jobs run that say when they start.
-func (a *agent) prepare() error {
+// prepareDirectory makes the bench's directory, and in it what jobs run that say when they start.
+func (a *systemAgent) prepareDirectory() error {
 	if err := os.MkdirAll(a.Work, 0o755); err != nil {
 		return err
 	}
 	if err := os.Chown(a.Work, a.uid, a.uid); err != nil {
 		return err
 	}
-	os.Remove(a.fifo())
-	if err := unix.Mkfifo(a.fifo(), 0o600); err != nil {
+	os.Remove(a.makeFIFO())
+	if err := unix.Mkfifo(a.makeFIFO(), 0o600); err != nil {
 		return err
 	}
-	if err := os.Chown(a.fifo(), a.uid, a.uid); err != nil {
+	if err := os.Chown(a.makeFIFO(), a.uid, a.uid); err != nil {
 		return err
 	}
-	return a.write("stamp", "#!/bin/sh\necho started >"+a.fifo()+"\n", 0o755)
+	return a.writeFile("stamp", "#!/bin/sh\necho started >"+a.makeFIFO()+"\n", 0o755)
 }
 
-func (a *agent) fifo() string            { return filepath.Join(a.Work, "started") }
-func (a *agent) file(name string) string { return filepath.Join(a.Work, name) }
+func (a *systemAgent) makeFIFO() string            { return filepath.Join(a.Work, "started") }
+func (a *systemAgent) filePath(name string) string { return filepath.Join(a.Work, name) }
 
-// write makes a file in the bench's directory.
-func (a *agent) write(name, text string, mode os.FileMode) error {
-	return errors.Join(os.WriteFile(a.file(name), []byte(text), mode), os.Chmod(a.file(name), mode))
+// writeFile makes a file in the bench's directory.
+func (a *systemAgent) writeFile(name, text string, mode os.FileMode) error {
+	return errors.Join(os.WriteFile(a.filePath(name), []byte(text), mode), os.Chmod(a.filePath(name), mode))
 }
 
-// empty waits until there are no jobs.
-func (a *agent) empty(ctx context.Context) error {
-	return until(ctx, 100*time.Millisecond, "the queue does not become empty", func() bool {
-		out, err := a.do(ctx, a.list()...)
+// awaitNoJobs waits until there are no jobs.
+func (a *systemAgent) awaitNoJobs(ctx context.Context) error {
+	return pollUntil(ctx, 100*time.Millisecond, "the queue does not become empty", func() bool {
+		out, err := a.runAsUser(ctx, a.listCommand()...)
 		return err == nil && len(bytes.TrimSpace([]byte(out))) == 0
 	})
 }
 
-// wipe removes all jobs.
-func (a *agent) wipe(ctx context.Context) error {
-	if _, err := a.do(ctx, a.clear()...); err != nil {
-		if out, lerr := a.do(ctx, a.list()...); lerr == nil && strings.TrimSpace(out) == "" {
+// removeAllJobs removes all jobs.
+func (a *systemAgent) removeAllJobs(ctx context.Context) error {
+	if _, err := a.runAsUser(ctx, a.clearQueue()...); err != nil {
+		if out, lerr := a.runAsUser(ctx, a.listCommand()...); lerr == nil && strings.TrimSpace(out) == "" {
 			return nil // there was nothing to remove
 		}
 		return err
 	}
-	return a.empty(ctx)
+	return a.awaitNoJobs(ctx)
 }

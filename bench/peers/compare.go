@@ -20,51 +20,51 @@ import (
 	"github.com/roost-batch/roost/internal/e2e"
 )
 
-// bench is one run: the systems beside each other.
-type bench struct {
-	options
-	report report
-	work   string // a directory of this run
-	roost  string // the program
-	alive  map[string]*remote
+// comparisonRun is one run: the systems beside each other.
+type comparisonRun struct {
+	benchOptions
+	report  comparisonReport
+	workDir string // a directory of this run
+	roost   string // the program
+	agents  map[string]*remoteAgent
 }
 
-// compare measures, prints the table, and writes the files.
-func compare(ctx context.Context, opt options) (err error) {
-	unlock, err := usable(opt)
+// runComparison measures, prints the table, and writes the files.
+func runComparison(ctx context.Context, opt benchOptions) (err error) {
+	unlock, err := checkPrerequisites(opt)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	b := &bench{options: opt, alive: map[string]*remote{}}
-	if b.work, err = os.MkdirTemp("/var/tmp", "roost-peers-run-"); err != nil { // not below /tmp, which each of Roost's jobs has for itself
+	b := &comparisonRun{benchOptions: opt, agents: map[string]*remoteAgent{}}
+	if b.workDir, err = os.MkdirTemp("/var/tmp", "roost-peers-run-"); err != nil { // not below /tmp, which each of Roost's jobs has for itself
 		return err
 	}
-	defer os.RemoveAll(b.work)
-	if b.roost, err = e2e.Build(ctx, b.work); err != nil {
+	defer os.RemoveAll(b.workDir)
+	if b.roost, err = e2e.Build(ctx, b.workDir); err != nil {
 		return err
 	}
 	for _, name := range []string{"qsub", "qselect"} {
-		if err := os.Symlink("roost", filepath.Join(b.work, name)); err != nil {
+		if err := os.Symlink("roost", filepath.Join(b.workDir, name)); err != nil {
 			return err
 		}
 	}
-	b.report = report{
-		Date: time.Now().UTC().Truncate(time.Second), Machine: machine(), Stock: opt.stock, Rounds: opt.rounds, Sizes: opt.sizes, Systems: opt.systems,
+	b.report = comparisonReport{
+		Date: time.Now().UTC().Truncate(time.Second), Machine: machineText(), Stock: opt.stock, Rounds: opt.rounds, Sizes: opt.sizes, Systems: opt.systems,
 		Version: map[string]string{},
 	}
-	b.report.plan(opt.only)
+	b.report.addLines(opt.measures)
 	cut := b.measureAll(ctx) // an interrupt: what has been measured by then is worth something, too
-	b.end()
-	b.report.conclude()
-	if err := b.report.table(os.Stdout); err != nil {
+	b.endAll()
+	b.report.computeRatios()
+	if err := b.report.printTable(os.Stdout); err != nil {
 		return err
 	}
-	return errors.Join(b.report.write(opt.out), cut)
+	return errors.Join(b.report.writeFiles(opt.out), cut)
 }
 
-// usable sees to it that this can work at all, and that nobody else does the same.
-func usable(opt options) (unlock func(), err error) {
+// checkPrerequisites sees to it that this can work at all, and that nobody else does the same.
+func checkPrerequisites(opt benchOptions) (unlock func(), err error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("only root can make namespaces, and run daemons that become other users")
 	}
@@ -83,14 +83,14 @@ func usable(opt options) (unlock func(), err error) {
 }
 
 // measureAll does the rounds first, then what is measured once, and at last the matching, for which each system is started anew.
-func (b *bench) measureAll(ctx context.Context) error {
-	var before, rounds, once, cells []measure
-	for _, m := range measures() {
+func (b *comparisonRun) measureAll(ctx context.Context) error {
+	var before, rounds, once, cells []systemMeasure
+	for _, m := range systemMeasures() {
 		switch {
-		case b.only != nil && !slices.Contains(b.only, m.name):
-		case m.rounds:
+		case b.measures != nil && !slices.Contains(b.measures, m.name):
+		case m.perRound:
 			rounds = append(rounds, m)
-		case m.cell:
+		case m.needsCell:
 			cells = append(cells, m)
 		case len(rounds) == 0 && m.name == "idle":
 			before = append(before, m)
@@ -98,16 +98,16 @@ func (b *bench) measureAll(ctx context.Context) error {
 			once = append(once, m)
 		}
 	}
-	b.pass(ctx, "", before)
+	b.runPass(ctx, "", before)
 	for round := range b.rounds {
-		b.pass(ctx, fmt.Sprintf("round %d of %d, ", round+1, b.rounds), rounds)
+		b.runPass(ctx, fmt.Sprintf("round %d of %d, ", round+1, b.rounds), rounds)
 	}
-	b.pass(ctx, "", once)
-	b.end()
+	b.runPass(ctx, "", once)
+	b.endAll()
 	for _, m := range cells {
 		for _, system := range b.systems {
-			b.turn(ctx, "", m, 0, system)
-			b.endOne(system)
+			b.runMeasure(ctx, "", m, 0, system)
+			b.endAgent(system)
 		}
 	}
 	if ctx.Err() != nil {
@@ -116,19 +116,19 @@ func (b *bench) measureAll(ctx context.Context) error {
 	return nil
 }
 
-// pass makes each measure with one system after the other.
-func (b *bench) pass(ctx context.Context, where string, list []measure) {
+// runPass makes each measure with one system after the other.
+func (b *comparisonRun) runPass(ctx context.Context, where string, list []systemMeasure) {
 	for _, m := range list {
-		for _, n := range m.numbers(b.sizes) {
+		for _, n := range m.jobCountList(b.sizes) {
 			for _, system := range b.systems {
-				b.turn(ctx, where, m, n, system)
+				b.runMeasure(ctx, where, m, n, system)
 			}
 		}
 	}
 }
 
-// turn has one system make one measure; one that does not answer is started anew for the next.
-func (b *bench) turn(ctx context.Context, where string, m measure, n int, system string) {
+// runMeasure has one system make one measure; one that does not answer is started anew for the next.
+func (b *comparisonRun) runMeasure(ctx context.Context, where string, m systemMeasure, n int, system string) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -136,9 +136,9 @@ func (b *bench) turn(ctx context.Context, where string, m measure, n int, system
 	if n > 0 {
 		what += fmt.Sprint(" ", n)
 	}
-	fmt.Fprintf(os.Stderr, "peers: %s%s, %s", where, what, title(system))
+	fmt.Fprintf(os.Stderr, "peers: %s%s, %s", where, what, systemTitle(system))
 	began := time.Now()
-	ans := b.ask(ctx, system, m.cell, order{Measure: m.name, Count: n, Sizes: b.sizes, Seconds: b.limit.Seconds()})
+	ans := b.sendOrder(ctx, system, m.needsCell, measureSpec{Measure: m.name, Count: n, Sizes: b.sizes, TimeoutSeconds: b.limit.Seconds()})
 	if ctx.Err() != nil {
 		fmt.Fprintln(os.Stderr)
 		return
@@ -148,59 +148,59 @@ func (b *bench) turn(ctx context.Context, where string, m measure, n int, system
 		verdict = ": " + firstLine(ans.Error)
 	}
 	fmt.Fprintf(os.Stderr, ", %.0f s%s\n", time.Since(began).Seconds(), verdict)
-	b.report.take(m, n, system, ans)
+	b.report.addAnswer(m, n, system, ans)
 	if ans.Error != "" {
-		b.endOne(system) // whatever state it is in
+		b.endAgent(system) // whatever state it is in
 	}
 }
 
-// ask gives an order to the system's agent, and starts that if it is not there.
-func (b *bench) ask(ctx context.Context, system string, cell bool, o order) answer {
-	r := b.alive[system]
+// sendOrder gives an order to the system's agent, and starts that if it is not there.
+func (b *comparisonRun) sendOrder(ctx context.Context, system string, cell bool, o measureSpec) measureResult {
+	r := b.agents[system]
 	if r == nil {
 		var err error
-		if r, err = b.start(system, cell); err != nil {
-			return answer{Error: err.Error()}
+		if r, err = b.startAgent(system, cell); err != nil {
+			return measureResult{Error: err.Error()}
 		}
-		b.alive[system] = r
-		hello := r.read(ctx, r.startLimit()+time.Minute)
+		b.agents[system] = r
+		hello := r.readAnswer(ctx, r.startLimit()+time.Minute)
 		if hello.Error != "" {
-			b.endOne(system)
+			b.endAgent(system)
 			return hello
 		}
 		b.report.Version[system] = hello.Note
 	}
 	if err := r.orders.Encode(o); err != nil {
-		return answer{Error: fmt.Sprintf("the agent has gone: %v", err)}
+		return measureResult{Error: fmt.Sprintf("the agent has gone: %v", err)}
 	}
-	return r.read(ctx, b.limit+time.Minute)
+	return r.readAnswer(ctx, b.limit+time.Minute)
 }
 
-// remote is an agent in its namespaces.
-type remote struct {
-	place
-	cmd     *exec.Cmd
-	in      io.WriteCloser
-	orders  *json.Encoder
-	answers chan answer // closed when it has ended
-	leave   func()      // removes its control group
+// remoteAgent is an agent in its namespaces.
+type remoteAgent struct {
+	namespaceConfig
+	cmd          *exec.Cmd
+	in           io.WriteCloser
+	orders       *json.Encoder
+	answers      chan measureResult // closed when it has ended
+	removeCgroup func()             // removes its control group
 }
 
-func (b *bench) start(system string, cell bool) (*remote, error) {
-	p := place{System: system, Stock: b.stock}
+func (b *comparisonRun) startAgent(system string, cell bool) (*remoteAgent, error) {
+	p := namespaceConfig{System: system, Stock: b.stock}
 	if system == "roost" {
-		p.Work, p.Roost = filepath.Join(b.work, "roost-"+time.Now().Format("150405")), b.roost
+		p.Work, p.Roost = filepath.Join(b.workDir, "roost-"+time.Now().Format("150405")), b.roost
 	} else {
 		p.Root, p.Work = b.root, "/bench/"+system
 	}
 	if cell {
 		p.Cell = b.sizes.Machines
 	}
-	cmd, err := namespaces(p)
+	cmd, err := runInNamespaces(p)
 	if err != nil {
 		return nil, err
 	}
-	r := &remote{place: p, cmd: cmd, answers: make(chan answer)}
+	r := &remoteAgent{namespaceConfig: p, cmd: cmd, answers: make(chan measureResult)}
 	if r.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -212,18 +212,18 @@ func (b *bench) start(system string, cell bool) (*remote, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("make namespaces: %w", err)
 	}
-	if r.leave, err = even(fmt.Sprintf("peers-%s-%d", system, cmd.Process.Pid), cmd.Process.Pid); err != nil {
-		r.leave = func() {}
-		fmt.Fprintf(os.Stderr, "peers: %s has no control group for CPU time: measure on a quiet machine: %v\n", title(system), err)
+	if r.removeCgroup, err = joinSharedCgroup(fmt.Sprintf("peers-%s-%d", system, cmd.Process.Pid), cmd.Process.Pid); err != nil {
+		r.removeCgroup = func() {}
+		fmt.Fprintf(os.Stderr, "peers: %s has no control group for CPU time: measure on a quiet machine: %v\n", systemTitle(system), err)
 	}
-	if _, err := r.in.Write([]byte(goOn)); err != nil {
+	if _, err := r.in.Write([]byte(startWord)); err != nil {
 		return nil, err
 	}
 	r.orders = json.NewEncoder(r.in)
 	go func() {
 		defer close(r.answers)
 		for in := json.NewDecoder(out); ; {
-			var ans answer
+			var ans measureResult
 			if in.Decode(&ans) != nil {
 				return
 			}
@@ -233,49 +233,49 @@ func (b *bench) start(system string, cell bool) (*remote, error) {
 	return r, nil
 }
 
-// read waits for an answer.
-func (r *remote) read(ctx context.Context, limit time.Duration) answer {
+// readAnswer waits for an answer.
+func (r *remoteAgent) readAnswer(ctx context.Context, limit time.Duration) measureResult {
 	select {
 	case ans, ok := <-r.answers:
 		if !ok {
-			return answer{Error: "the agent has ended without an answer"}
+			return measureResult{Error: "the agent has ended without an answer"}
 		}
 		return ans
 	case <-time.After(limit):
-		return answer{Error: fmt.Sprintf("no answer after %v", limit)}
+		return measureResult{Error: fmt.Sprintf("no answer after %v", limit)}
 	case <-ctx.Done():
-		return answer{Error: ctx.Err().Error()}
+		return measureResult{Error: ctx.Err().Error()}
 	}
 }
 
-// graceful is how long a system may take to end in order.
-const graceful = 40 * time.Second
+// gracefulTimeout is how long a system may take to end in order.
+const gracefulTimeout = 40 * time.Second
 
-// endOne has the agent end its system, and the kernel what is left in its namespaces.
-func (b *bench) endOne(system string) {
-	r := b.alive[system]
+// endAgent has the agent end its system, and the kernel what is left in its namespaces.
+func (b *comparisonRun) endAgent(system string) {
+	r := b.agents[system]
 	if r == nil {
 		return
 	}
-	delete(b.alive, system)
+	delete(b.agents, system)
 	r.in.Close()
-	late := time.AfterFunc(graceful, func() { syscall.Kill(r.cmd.Process.Pid, syscall.SIGKILL) })
+	late := time.AfterFunc(gracefulTimeout, func() { syscall.Kill(r.cmd.Process.Pid, syscall.SIGKILL) })
 	for range r.answers { // until it closes its end
 	}
 	r.cmd.Wait()
 	late.Stop()
-	r.leave()
+	r.removeCgroup()
 	os.RemoveAll(filepath.Join(b.root, "bench", system))
 }
 
-func (b *bench) end() {
+func (b *comparisonRun) endAll() {
 	for _, system := range b.systems {
-		b.endOne(system)
+		b.endAgent(system)
 	}
 }
 
-// machine says on what this was measured.
-func machine() string {
+// machineText says on what this was measured.
+func machineText() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	model := "unknown processor"
 	for line := range strings.Lines(string(text)) {
@@ -291,12 +291,12 @@ func machine() string {
 	return fmt.Sprintf("%d cores of %s, Linux %s, load %s at first", runtime.NumCPU(), model, unix.ByteSliceToString(u.Release[:]), before)
 }
 
-// write writes the files of results.
-func (r *report) write(dir string) error {
+// writeFiles writes the files of results.
+func (r *comparisonReport) writeFiles(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{"peers.json": r.writeJSON, "peers.csv": r.writeCSV, "peers.svg": r.picture} {
+	for name, write := range map[string]func(io.Writer) error{"peers.json": r.writeJSON, "peers.csv": r.writeCSV, "peers.svg": r.drawCharts} {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			return err

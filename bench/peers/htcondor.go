@@ -10,82 +10,84 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// htcondor is a pool of one host: the central manager, a schedd and a startd with 16 slots.
-type htcondor struct {
-	*agent
+// htcondorSystem is a pool of one host: the central manager, a schedd and a startd with 16 slots.
+type htcondorSystem struct {
+	*systemAgent
 }
 
 const condorConf = "/etc/condor/config.d/90-bench"
 
-func (h *htcondor) begin(ctx context.Context) error {
-	text := conf("htcondor.conf")
+func (h *htcondorSystem) startSystem(ctx context.Context) error {
+	text := configText("htcondor.conf")
 	if !h.Stock {
-		text += conf("htcondor-fast.conf")
+		text += configText("htcondor-fast.conf")
 	}
 	if h.Cell > 0 {
-		text += conf("htcondor-match.conf")
+		text += configText("htcondor-match.conf")
 	}
 	if err := os.WriteFile(condorConf, []byte(text), 0o644); err != nil {
 		return err
 	}
-	if _, err := h.admin(ctx, "sh", "-c", `cd /var && rm -rf log/condor/* spool/condor/* lib/condor/execute/* &&
+	if _, err := h.runAsAdmin(ctx, "sh", "-c", `cd /var && rm -rf log/condor/* spool/condor/* lib/condor/execute/* &&
 		for d in /run/condor /run/lock/condor log/condor spool/condor lib/condor lib/condor/execute; do mkdir -p $d && chown condor:condor $d || exit 1; done
 		chmod 755 lib/condor/execute`); err != nil {
 		return err
 	}
-	if _, err := h.daemon("condor_master", "condor_master"); err != nil {
+	if _, err := h.startDaemon("condor_master", "condor_master"); err != nil {
 		return err
 	}
-	return until(ctx, 200*time.Millisecond, "HTCondor has no slots", func() bool {
-		if _, err := h.do(ctx, h.list()...); err != nil {
+	return pollUntil(ctx, 200*time.Millisecond, "HTCondor has no slots", func() bool {
+		if _, err := h.runAsUser(ctx, h.listCommand()...); err != nil {
 			return false
 		}
-		out, err := h.do(ctx, "condor_status", "-af", "Name")
+		out, err := h.runAsUser(ctx, "condor_status", "-af", "Name")
 		return err == nil && (h.Cell > 0 || strings.Count(out, "\n") > 0)
 	})
 }
 
-func (h *htcondor) end() {}
+func (h *htcondorSystem) stopSystem() {}
 
-func (h *htcondor) version(ctx context.Context) string {
-	out, _ := h.do(ctx, "condor_version")
+func (h *htcondorSystem) version(ctx context.Context) string {
+	out, _ := h.runAsUser(ctx, "condor_version")
 	if f := strings.Fields(out); len(f) > 1 {
 		return f[1]
 	}
 	return "?"
 }
 
-// describe writes a submit description and returns the command that submits it.
-func (h *htcondor) describe(name, executable, arguments, more string, n int) ([]string, error) {
+// writeSubmitFile writes a submit description and returns the command that submits it.
+func (h *htcondorSystem) writeSubmitFile(name, executable, arguments, more string, n int) ([]string, error) {
 	text := fmt.Sprintf("executable = %s\narguments = %s\nshould_transfer_files = NO\n%squeue %d\n", executable, arguments, more, n)
-	return []string{"condor_submit", "-terse", h.file(name)}, h.write(name, text, 0o644)
+	return []string{"condor_submit", "-terse", h.filePath(name)}, h.writeFile(name, text, 0o644)
 }
 
-func (h *htcondor) one(argv ...string) ([]string, error) { return h.array(1, argv...) }
-
-func (h *htcondor) array(n int, argv ...string) ([]string, error) {
-	return h.describe("run.sub", argv[0], strings.Join(argv[1:], " "), "", n)
+func (h *htcondorSystem) submitJob(argv ...string) ([]string, error) {
+	return h.submitArray(1, argv...)
 }
 
-func (h *htcondor) held() string {
-	argv, err := h.describe("held.sub", "/bin/true", "", "hold = True\n", 1)
+func (h *htcondorSystem) submitArray(n int, argv ...string) ([]string, error) {
+	return h.writeSubmitFile("run.sub", argv[0], strings.Join(argv[1:], " "), "", n)
+}
+
+func (h *htcondorSystem) submitHeld() string {
+	argv, err := h.writeSubmitFile("held.sub", "/bin/true", "", "hold = True\n", 1)
 	if err != nil {
 		return "false"
 	}
 	return strings.Join(argv, " ")
 }
 
-func (h *htcondor) heldArray(ctx context.Context, n int) error {
-	argv, err := h.describe("array.sub", "/bin/true", "", "hold = True\n", n)
+func (h *htcondorSystem) submitHeldArray(ctx context.Context, n int) error {
+	argv, err := h.writeSubmitFile("array.sub", "/bin/true", "", "hold = True\n", n)
 	if err == nil {
-		_, err = h.do(ctx, argv...)
+		_, err = h.runAsUser(ctx, argv...)
 	}
 	return err
 }
 
-// heldEach submits from one process, through the library of HTCondor for Python: each job is a cluster of its own.
-func (h *htcondor) heldEach(ctx context.Context, n int) error {
-	_, err := h.do(ctx, "python3", "-W", "ignore", "-c", fmt.Sprintf(
+// submitHeldJobs submits from one process, through the library of HTCondor for Python: each job is a cluster of its own.
+func (h *htcondorSystem) submitHeldJobs(ctx context.Context, n int) error {
+	_, err := h.runAsUser(ctx, "python3", "-W", "ignore", "-c", fmt.Sprintf(
 		`import htcondor
 schedd = htcondor.Schedd()
 job = htcondor.Submit("executable=/bin/true\nshould_transfer_files=NO\nhold=True\n")
@@ -93,13 +95,13 @@ for _ in range(%d): schedd.submit(job)`, n))
 	return err
 }
 
-func (h *htcondor) list() []string {
+func (h *htcondorSystem) listCommand() []string {
 	return []string{"condor_q", "-allusers", "-af", "ClusterId", "-limit", "1"}
 }
 
-func (h *htcondor) clear() []string { return []string{"condor_rm", "-all"} }
+func (h *htcondorSystem) clearQueue() []string { return []string{"condor_rm", "-all"} }
 
-func (h *htcondor) role(p gauge.Process) string {
+func (h *htcondorSystem) daemonRole(p gauge.ProcessStat) string {
 	for prefix, role := range map[string]string{
 		"condor_master": "master", "condor_shared_": "shared_port", "condor_collect": "collector", "condor_negotia": "negotiator", "condor_schedd": "schedd",
 	} {
@@ -110,6 +112,6 @@ func (h *htcondor) role(p gauge.Process) string {
 	return ""
 }
 
-func (h *htcondor) queue() string { return "schedd" }
+func (h *htcondorSystem) queueDaemon() string { return "schedd" }
 
-func (h *htcondor) revive(context.Context) error { return nil } // condor_master does it
+func (h *htcondorSystem) restartDaemon(context.Context) error { return nil } // condor_master does it

@@ -13,9 +13,9 @@ import (
 
 const negotiatorLog = "/var/log/condor/NegotiatorLog"
 
-// match has one startd advertise all the machines as slots of its own, so that their ads are real, with real claims, and kills it. The negotiator's log says
+// matchJobs has one startd advertise all the machines as slots of its own, so that their ads are real, with real claims, and kills it. The negotiator's log says
 // how long its cycle takes with the jobs; the claims fail afterwards.
-func (h *htcondor) match(ctx context.Context, s sizes) (ans answer, err error) {
+func (h *htcondorSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := h.advertise(ctx, s.Machines); err != nil {
 		return ans, err
@@ -28,32 +28,32 @@ func (h *htcondor) match(ctx context.Context, s sizes) (ans answer, err error) {
 		var text strings.Builder
 		text.WriteString("executable = /bin/true\nshould_transfer_files = NO\n")
 		for kind := range s.Kinds {
-			fmt.Fprintf(&text, "request_memory = %d\nqueue %d\n", kindMemory(kind), s.Jobs/s.Kinds)
+			fmt.Fprintf(&text, "request_memory = %d\nqueue %d\n", memoryOfKind(kind), s.Jobs/s.Kinds)
 		}
-		if err := h.write("match.sub", text.String(), 0o644); err != nil {
+		if err := h.writeFile("match.sub", text.String(), 0o644); err != nil {
 			return ans, err
 		}
-		if _, err := h.do(ctx, "condor_submit", "-terse", h.file("match.sub")); err != nil {
+		if _, err := h.runAsUser(ctx, "condor_submit", "-terse", h.filePath("match.sub")); err != nil {
 			return ans, err
 		}
-		var c cycle
+		var c negotiationCycle
 		tries := 0
-		err = until(ctx, time.Second, "no cycle with the jobs", func() bool {
+		err = pollUntil(ctx, time.Second, "no cycle with the jobs", func() bool {
 			if tries++; tries%10 == 0 {
-				h.admin(ctx, "condor_reschedule")
+				h.runAsAdmin(ctx, "condor_reschedule")
 			}
 			text, err := os.ReadFile(negotiatorLog)
 			if err == nil && int64(len(text)) > log.Size() {
-				c, err = lastCycle(string(text[log.Size():]))
+				c, err = lastNegotiationCycle(string(text[log.Size():]))
 			}
 			return err == nil && c.matched+c.rejected > 0
 		})
 		if err != nil {
 			return ans, err
 		}
-		ans.add("match", c.took)
+		ans.addValue("match", c.duration)
 		ans.Note = fmt.Sprintf("the negotiator's cycle; %d jobs matched", c.matched)
-		if err := h.wipe(ctx); err != nil {
+		if err := h.removeAllJobs(ctx); err != nil {
 			return ans, err
 		}
 	}
@@ -61,35 +61,35 @@ func (h *htcondor) match(ctx context.Context, s sizes) (ans answer, err error) {
 }
 
 // advertise starts the startd, waits until the collector has all its slots, and kills it.
-func (h *htcondor) advertise(ctx context.Context, machines int) error {
+func (h *htcondorSystem) advertise(ctx context.Context, machines int) error {
 	argv := []string{"env", "_CONDOR_SEC_USE_FAMILY_SESSION=False", "_CONDOR_UPDATE_INTERVAL=86400", "_CONDOR_MAX_STARTD_LOG=500000000",
 		fmt.Sprintf("_CONDOR_NUM_CPUS=%d", machines), fmt.Sprintf("_CONDOR_MEMORY=%d", machines*30000), fmt.Sprintf("_CONDOR_NUM_SLOTS=%d", machines)}
-	for i, n := range groups(machines) {
-		argv = append(argv, fmt.Sprintf("_CONDOR_SLOT_TYPE_%d=cpus=1,memory=%d,disk=0.001%%", i+1, memory[i]), fmt.Sprintf("_CONDOR_NUM_SLOTS_TYPE_%d=%d", i+1, n),
+	for i, n := range machineGroups(machines) {
+		argv = append(argv, fmt.Sprintf("_CONDOR_SLOT_TYPE_%d=cpus=1,memory=%d,disk=0.001%%", i+1, memorySizes[i]), fmt.Sprintf("_CONDOR_NUM_SLOTS_TYPE_%d=%d", i+1, n),
 			fmt.Sprintf("_CONDOR_SLOT_TYPE_%d_PARTITIONABLE=False", i+1))
 	}
-	startd, err := h.daemon("startd", append(argv, "condor_startd", "-f", "-sock", "crowd")...)
+	startd, err := h.startDaemon("startd", append(argv, "condor_startd", "-f", "-sock", "crowd")...)
 	if err != nil {
 		return err
 	}
-	err = until(ctx, time.Second, "the collector does not know all machines", func() bool {
-		out, err := h.do(ctx, "condor_status", "-const", "true", "-af", "Name")
+	err = pollUntil(ctx, time.Second, "the collector does not know all machines", func() bool {
+		out, err := h.runAsUser(ctx, "condor_status", "-const", "true", "-af", "Name")
 		return err == nil && strings.Count(out, "\n") >= machines
 	})
 	return errors.Join(err, startd.Process.Kill())
 }
 
-// cycle is one of the negotiator's.
-type cycle struct {
-	took              float64 // seconds
+// negotiationCycle is one of the negotiator's.
+type negotiationCycle struct {
+	duration          float64 // seconds
 	matched, rejected int
 }
 
 var logLine = regexp.MustCompile(`^\d\d/\d\d/\d\d (\d\d):(\d\d):(\d\d)\.(\d+) (?:\([^)]*\) )*(.*)$`)
 
-// lastCycle reads the last cycle in the negotiator's log that has ended and had jobs to match; a zero one if there is none.
-func lastCycle(log string) (last cycle, err error) {
-	var now cycle
+// lastNegotiationCycle reads the last cycle in the negotiator's log that has ended and had jobs to match; a zero one if there is none.
+func lastNegotiationCycle(log string) (last negotiationCycle, err error) {
+	var now negotiationCycle
 	began := -1.0
 	for line := range strings.Lines(log) {
 		f := logLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -102,15 +102,15 @@ func lastCycle(log string) (last cycle, err error) {
 		}
 		switch text := f[5]; {
 		case strings.Contains(text, "Started Negotiation Cycle"):
-			began, now = at, cycle{}
+			began, now = at, negotiationCycle{}
 		case began < 0:
 		case strings.Contains(text, "Successfully matched"):
 			now.matched++
 		case strings.Contains(text, "Rejected "):
 			now.rejected++
 		case strings.Contains(text, "Finished Negotiation Cycle"):
-			if now.took = at - began; now.took < 0 {
-				now.took += 24 * 3600 // midnight
+			if now.duration = at - began; now.duration < 0 {
+				now.duration += 24 * 3600 // midnight
 			}
 			if now.matched+now.rejected > 0 {
 				last = now

@@ -25,20 +25,20 @@ import (
 	"time"
 )
 
-// options is what the command line says.
-type options struct {
-	root    string   // the Debian with the other systems
-	out     string   // directory for the results
-	systems []string // in the order of the table
-	only    []string // measures; none: all
-	rounds  int
-	sizes   sizes
-	stock   bool
-	limit   time.Duration // of one measure of one system
+// benchOptions is what the command line says.
+type benchOptions struct {
+	root     string   // the Debian with the other systems
+	out      string   // directory for the results
+	systems  []string // in the order of the table
+	measures []string // measures; none: all
+	rounds   int
+	sizes    workSizes
+	stock    bool
+	limit    time.Duration // of one measure of one system
 }
 
-// sizes are how much work each measure is.
-type sizes struct {
+// workSizes are how much work each measure is.
+type workSizes struct {
 	Latency  int   `json:"latency"`  // jobs a round
 	Batch    int   `json:"batch"`    // tasks of the array
 	Loop     int   `json:"loop"`     // commands of the shell's loop
@@ -52,25 +52,25 @@ type sizes struct {
 
 // The sizes of a full run and of one to try things with.
 var (
-	full  = sizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000, Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
-	quick = sizes{Latency: 4, Batch: 100, Loop: 30, Queued: []int{1000}, Restart: 500, Machines: 500, Jobs: 200, Kinds: 20, Matches: 1}
+	fullSizes  = workSizes{Latency: 12, Batch: 300, Loop: 200, Queued: []int{10_000, 100_000}, Restart: 10_000, Machines: 10_000, Jobs: 1000, Kinds: 100, Matches: 3}
+	quickSizes = workSizes{Latency: 4, Batch: 100, Loop: 30, Queued: []int{1000}, Restart: 500, Machines: 500, Jobs: 200, Kinds: 20, Matches: 1}
 )
 
 func main() {
-	if inside := flagless("-inside"); inside != nil {
-		os.Exit(first(inside))
+	if inside := argAfterWord("-inside"); inside != nil {
+		os.Exit(runFirstProcess(inside))
 	}
-	if serve := flagless("-serve"); serve != nil {
+	if serve := argAfterWord("-serve"); serve != nil {
 		os.Exit(serveAgent(serve))
 	}
-	opt, err := parse(os.Args[1:])
+	opt, err := parseOptions(os.Args[1:])
 	if err == flag.ErrHelp {
 		os.Exit(0)
 	}
 	if err == nil {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		err = compare(ctx, opt)
+		err = runComparison(ctx, opt)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -78,16 +78,16 @@ func main() {
 	}
 }
 
-// flagless returns what follows the word where the program was started by itself with it.
-func flagless(word string) []string {
+// argAfterWord returns what follows the word where the program was started by itself with it.
+func argAfterWord(word string) []string {
 	if len(os.Args) > 1 && os.Args[1] == word {
 		return os.Args[2:]
 	}
 	return nil
 }
 
-func parse(args []string) (options, error) {
-	var opt options
+func parseOptions(args []string) (benchOptions, error) {
+	var opt benchOptions
 	set := flag.NewFlagSet("peers", flag.ContinueOnError)
 	set.StringVar(&opt.root, "root", defaultRoot(), "the `directory` of the Debian with the other systems; from $PEERS")
 	set.StringVar(&opt.out, "out", "build/peers", "write the results into this `directory`")
@@ -105,9 +105,9 @@ func parse(args []string) (options, error) {
 	if set.NArg() > 0 {
 		return opt, fmt.Errorf("%q is no flag; see -help", set.Arg(0))
 	}
-	opt.sizes, opt.rounds = full, 3
+	opt.sizes, opt.rounds = fullSizes, 3
 	if *small {
-		opt.sizes, opt.rounds = quick, 1
+		opt.sizes, opt.rounds = quickSizes, 1
 	}
 	if *rounds > 0 {
 		opt.rounds = *rounds
@@ -126,14 +126,14 @@ func parse(args []string) (options, error) {
 		}
 	}
 	var err error
-	if opt.systems, err = chosen("-systems", *names, systemNames()); err == nil {
-		opt.only, err = chosen("-only", *only, measureNames())
+	if opt.systems, err = parseChoices("-systems", *names, systemNames()); err == nil {
+		opt.measures, err = parseChoices("-only", *only, measureNames())
 	}
 	return opt, err
 }
 
-// chosen reads a list of words of which each has to be one of those.
-func chosen(name, text string, of []string) ([]string, error) {
+// parseChoices reads a list of words of which each has to be one of those.
+func parseChoices(name, text string, of []string) ([]string, error) {
 	if text == "" {
 		return nil, nil
 	}

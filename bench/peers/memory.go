@@ -15,17 +15,17 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// settle is how long daemons may tidy up before their memory is read.
-const settle = 5 * time.Second
+// quiesceTime is how long daemons may tidy up before their memory is read.
+const quiesceTime = 5 * time.Second
 
 // sleepers are as many jobs as there are slots.
 const sleepers = 16
 
-// central sums the memory (PSS) of the central daemons, and says which they are.
-func (a *agent) central() (total float64, parts string, err error) {
+// centralMemory sums the memory (PSS) of the central daemons, and says which they are.
+func (a *systemAgent) centralMemory() (total float64, parts string, err error) {
 	each := map[string]int64{}
-	for _, p := range gauge.Processes() {
-		role := a.role(p)
+	for _, p := range gauge.ListProcesses() {
+		role := a.daemonRole(p)
 		if role == "" {
 			continue
 		}
@@ -49,51 +49,51 @@ func (a *agent) central() (total float64, parts string, err error) {
 	return total, strings.Join(list, ", ") + " MiB", nil
 }
 
-// idle reads the memory of the central daemons of a pool that has just been started.
-func (a *agent) idle(ctx context.Context, _ order, ans *answer) error {
-	if err := pause(ctx, 2*settle); err != nil {
+// measureIdleMemory reads the memory of the central daemons of a pool that has just been started.
+func (a *systemAgent) measureIdleMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
+	if err := sleepContext(ctx, 2*quiesceTime); err != nil {
 		return err
 	}
-	return a.weigh("idle", ans)
+	return a.measureQueuedMemory("idle", ans)
 }
 
-func (a *agent) weigh(figure string, ans *answer) error {
-	total, parts, err := a.central()
+func (a *systemAgent) measureQueuedMemory(figure string, ans *measureResult) error {
+	total, parts, err := a.centralMemory()
 	if err == nil {
-		ans.add(figure, total)
+		ans.addValue(figure, total)
 		ans.Note = parts
 	}
 	return err
 }
 
-// queuedArray reads it while an array waits, and queuedEach while as many jobs do.
-func (a *agent) queuedArray(ctx context.Context, o order, ans *answer) error {
-	return a.queued(ctx, o.Count, "array", a.heldArray, ans)
+// measureQueuedArray reads it while an array waits, and measureQueuedJobs while as many jobs do.
+func (a *systemAgent) measureQueuedArray(ctx context.Context, o measureSpec, ans *measureResult) error {
+	return a.measureQueued(ctx, o.Count, "array", a.submitHeldArray, ans)
 }
 
-func (a *agent) queuedEach(ctx context.Context, o order, ans *answer) error {
-	return a.queued(ctx, o.Count, "each", a.heldEach, ans)
+func (a *systemAgent) measureQueuedJobs(ctx context.Context, o measureSpec, ans *measureResult) error {
+	return a.measureQueued(ctx, o.Count, "each", a.submitHeldJobs, ans)
 }
 
-func (a *agent) queued(ctx context.Context, n int, figure string, fill func(context.Context, int) error, ans *answer) error {
+func (a *systemAgent) measureQueued(ctx context.Context, n int, figure string, fill func(context.Context, int) error, ans *measureResult) error {
 	began := time.Now()
 	if err := fill(ctx, n); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	if err := pause(ctx, settle); err != nil {
+	if err := sleepContext(ctx, quiesceTime); err != nil {
 		return err
 	}
-	if err := a.weigh(figure, ans); err != nil {
+	if err := a.measureQueuedMemory(figure, ans); err != nil {
 		return err
 	}
 	ans.Note += fmt.Sprintf("; submitted in %.1f s", took.Seconds())
-	return a.wipe(ctx)
+	return a.removeAllJobs(ctx)
 }
 
-// everything sums the memory of all processes of the system but those of jobs, and of ours.
-func everything() (total float64) {
-	for _, p := range gauge.Processes() {
+// allMemory sums the memory of all processes of the system but those of jobs, and of ours.
+func allMemory() (total float64) {
+	for _, p := range gauge.ListProcesses() {
 		if p.PID == 1 || p.PID == os.Getpid() || p.Command == "sleep" {
 			continue
 		}
@@ -104,33 +104,33 @@ func everything() (total float64) {
 	return total
 }
 
-// spent sums the CPU time, in seconds, of all processes of the system that there are or were: of one that has ended, its parent knows. What our own
+// cpuTimeSpent sums the CPU time, in seconds, of all processes of the system that there are or were: of one that has ended, its parent knows. What our own
 // commands took is left out.
-func spent() (total float64) {
-	for _, p := range gauge.Processes() {
+func cpuTimeSpent() (total float64) {
+	for _, p := range gauge.ListProcesses() {
 		if p.PID != os.Getpid() {
-			total += p.Own + p.Reaped
+			total += p.CPUSeconds + p.ReapedCPUSeconds
 		}
 	}
 	return total
 }
 
-// running reads how much more memory everything takes for each job that runs, the job's own processes apart.
-func (a *agent) running(ctx context.Context, _ order, ans *answer) error {
-	if err := pause(ctx, settle); err != nil {
+// measureRunningMemory reads how much more memory everything takes for each job that runs, the job's own processes apart.
+func (a *systemAgent) measureRunningMemory(ctx context.Context, _ measureSpec, ans *measureResult) error {
+	if err := sleepContext(ctx, quiesceTime); err != nil {
 		return err
 	}
-	before := everything()
-	argv, err := a.array(sleepers, "/bin/sleep", "1000")
+	before := allMemory()
+	argv, err := a.submitArray(sleepers, "/bin/sleep", "1000")
 	if err != nil {
 		return err
 	}
-	if _, err := a.do(ctx, argv...); err != nil {
+	if _, err := a.runAsUser(ctx, argv...); err != nil {
 		return err
 	}
-	err = until(ctx, 200*time.Millisecond, "not all jobs run", func() bool {
+	err = pollUntil(ctx, 200*time.Millisecond, "not all jobs run", func() bool {
 		n := 0
-		for _, p := range gauge.Processes() {
+		for _, p := range gauge.ListProcesses() {
 			if p.Command == "sleep" && strings.HasSuffix(strings.TrimSpace(p.Args), "1000") {
 				n++
 			}
@@ -140,17 +140,17 @@ func (a *agent) running(ctx context.Context, _ order, ans *answer) error {
 	if err != nil {
 		return err
 	}
-	if err := pause(ctx, settle); err != nil {
+	if err := sleepContext(ctx, quiesceTime); err != nil {
 		return err
 	}
-	ans.add("running", (everything()-before)/sleepers)
-	return a.wipe(ctx)
+	ans.addValue("running", (allMemory()-before)/sleepers)
+	return a.removeAllJobs(ctx)
 }
 
-// kill ends the daemon of that role, as the kernel's killer of processes would.
-func (a *agent) kill(role string) (time.Time, error) {
-	for _, p := range gauge.Processes() {
-		if a.role(p) == role {
+// killDaemon ends the daemon of that role, as the kernel's killer of processes would.
+func (a *systemAgent) killDaemon(role string) (time.Time, error) {
+	for _, p := range gauge.ListProcesses() {
+		if a.daemonRole(p) == role {
 			return time.Now(), syscall.Kill(p.PID, syscall.SIGKILL)
 		}
 	}

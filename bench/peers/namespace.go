@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is where a system runs, as the first process of its namespaces is told.
-type place struct {
+// namespaceConfig is where a system runs, as the first process of its namespaces is told.
+type namespaceConfig struct {
 	System string `json:"system"`
 	Root   string `json:"root"` // of the file system; "": this machine's
 	Work   string `json:"work"` // directory for the bench's own files, below that root
@@ -29,11 +29,11 @@ type place struct {
 const (
 	hostName    = "peers"
 	hostAddress = "10.99.0.1"
-	user        = 1001 // whose jobs they are in the Debian; install.sh makes it
+	benchUser   = 1001 // whose jobs they are in the Debian; install.sh makes it
 )
 
-// namespaces runs this program as the first process of new namespaces.
-func namespaces(p place) (*exec.Cmd, error) {
+// runInNamespaces runs this program as the first process of new namespaces.
+func runInNamespaces(p namespaceConfig) (*exec.Cmd, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
@@ -46,23 +46,23 @@ func namespaces(p place) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// goOn is what the first process waits for: by then it is in its control group, and with it all that it starts.
-const goOn = "\n"
+// startWord is what the first process waits for: by then it is in its control group, and with it all that it starts.
+const startWord = "\n"
 
-// first is the first process of the namespaces: it arranges them, starts the agent, and reaps what daemons leave behind. When it ends, the kernel ends
+// runFirstProcess is the first process of the namespaces: it arranges them, starts the agent, and reaps what daemons leave behind. When it ends, the kernel ends
 // everything else in there. It returns its exit status.
-func first(args []string) int {
-	var p place
+func runFirstProcess(args []string) int {
+	var p namespaceConfig
 	err := json.Unmarshal([]byte(args[0]), &p)
 	if err == nil {
-		_, err = io.ReadFull(os.Stdin, make([]byte, len(goOn)))
+		_, err = io.ReadFull(os.Stdin, make([]byte, len(startWord)))
 	}
 	if err == nil {
-		err = p.arrange()
+		err = p.setUpNamespaces()
 	}
 	if err == nil {
 		var status int
-		if status, err = reap(args[0]); err == nil {
+		if status, err = reapProcesses(args[0]); err == nil {
 			return status
 		}
 	}
@@ -70,8 +70,8 @@ func first(args []string) int {
 	return 1
 }
 
-// reap starts the agent and waits for all processes until that one has ended.
-func reap(text string) (int, error) {
+// reapProcesses starts the agent and waits for all processes until that one has ended.
+func reapProcesses(text string) (int, error) {
 	agent, err := syscall.ForkExec("/proc/self/exe", []string{"peers", "-serve", text}, &syscall.ProcAttr{Env: os.Environ(), Files: []uintptr{0, 1, 2}})
 	if err != nil {
 		return 0, err
@@ -88,8 +88,8 @@ func reap(text string) (int, error) {
 	}
 }
 
-// arrange makes the namespaces a machine: processes, devices, a network, and for a Debian its files.
-func (p place) arrange() error {
+// setUpNamespaces makes the namespaces a machine: processes, devices, a network, and for a Debian its files.
+func (p namespaceConfig) setUpNamespaces() error {
 	runtime.LockOSThread()
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -101,7 +101,7 @@ func (p place) arrange() error {
 		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return fmt.Errorf("mount /proc: %w", err)
 		}
-	} else if err := p.enter(); err != nil {
+	} else if err := p.enterRoot(); err != nil {
 		return err
 	}
 	for _, args := range [][]string{
@@ -115,13 +115,13 @@ func (p place) arrange() error {
 	return nil
 }
 
-// enter makes the Debian's directory the root.
-func (p place) enter() error {
+// enterRoot makes the Debian's directory the root.
+func (p namespaceConfig) enterRoot() error {
 	hosts := filepath.Join(p.Root, p.Work, "hosts")
 	if err := os.MkdirAll(filepath.Dir(hosts), 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(hosts, []byte(p.hosts()), 0o644); err != nil {
+	if err := os.WriteFile(hosts, []byte(p.hostsFile()), 0o644); err != nil {
 		return err
 	}
 	for _, m := range []struct {

@@ -9,30 +9,30 @@ import (
 	"github.com/roost-batch/roost/bench/gauge"
 )
 
-// report is everything that a run has found out.
-type report struct {
+// comparisonReport is everything that a run has found out.
+type comparisonReport struct {
 	Date    time.Time         `json:"date"`
 	Machine string            `json:"machine"`
 	Stock   bool              `json:"stock"`
 	Rounds  int               `json:"rounds"`
-	Sizes   sizes             `json:"sizes"`
+	Sizes   workSizes         `json:"sizes"`
 	Systems []string          `json:"systems"`
 	Version map[string]string `json:"versions"`
-	Lines   []line            `json:"lines"`
+	Lines   []figureLine      `json:"lines"`
 }
 
-// line is one figure of all systems.
-type line struct {
-	Figure string          `json:"figure"`
-	Title  string          `json:"title"`
-	Label  string          `json:"-"`
-	Unit   unit            `json:"unit"`
-	More   bool            `json:"more_is_better"`
-	Cells  map[string]cell `json:"systems"`
+// figureLine is one figure of all systems.
+type figureLine struct {
+	Figure       string                `json:"figure"`
+	Title        string                `json:"title"`
+	Label        string                `json:"-"`
+	Unit         figureUnit            `json:"unit"`
+	MoreIsBetter bool                  `json:"more_is_better"`
+	Cells        map[string]figureCell `json:"systems"`
 }
 
-// cell is one figure of one system.
-type cell struct {
+// figureCell is one figure of one system.
+type figureCell struct {
 	Values []float64 `json:"values,omitempty"`
 	Median float64   `json:"median"`
 	Ratio  float64   `json:"ratio,omitempty"` // to Roost's median; 0: there is none
@@ -40,33 +40,33 @@ type cell struct {
 	Error  string    `json:"error,omitempty"` // why there is no value
 }
 
-// key names the line of a figure for a number of jobs.
-func key(f figure, n int) string {
+// lineKey names the line of a figure for a number of jobs.
+func lineKey(f figureSpec, n int) string {
 	if n == 0 {
 		return f.key
 	}
 	return fmt.Sprintf("%s-%d", f.key, n)
 }
 
-// plan makes the lines of all figures that are to be measured, empty.
-func (r *report) plan(only []string) {
-	for _, m := range measures() {
+// addLines makes the lines of all figures that are to be measured, empty.
+func (r *comparisonReport) addLines(only []string) {
+	for _, m := range systemMeasures() {
 		if only != nil && !slices.Contains(only, m.name) {
 			continue
 		}
-		for _, n := range m.numbers(r.Sizes) {
+		for _, n := range m.jobCountList(r.Sizes) {
 			for _, f := range m.figures(n, r.Sizes) {
-				r.Lines = append(r.Lines, line{key(f, n), f.title, f.label, f.unit, f.more, map[string]cell{}})
+				r.Lines = append(r.Lines, figureLine{lineKey(f, n), f.title, f.label, f.unit, f.moreIsBetter, map[string]figureCell{}})
 			}
 		}
 	}
 }
 
-// take adds what one system has answered to one measure.
-func (r *report) take(m measure, n int, system string, ans answer) {
+// addAnswer adds what one system has answered to one measure.
+func (r *comparisonReport) addAnswer(m systemMeasure, n int, system string, ans measureResult) {
 	for _, f := range m.figures(n, r.Sizes) {
 		for i := range r.Lines {
-			if r.Lines[i].Figure != key(f, n) {
+			if r.Lines[i].Figure != lineKey(f, n) {
 				continue
 			}
 			c := r.Lines[i].Cells[system]
@@ -82,11 +82,11 @@ func (r *report) take(m measure, n int, system string, ans answer) {
 	}
 }
 
-// conclude works out medians and ratios. What failed in one round and not in another has a value; the error stays in the file.
-func (r *report) conclude() {
+// computeRatios works out medians and ratios. What failed in one round and not in another has a value; the error stays in the file.
+func (r *comparisonReport) computeRatios() {
 	for _, l := range r.Lines {
 		for system, c := range l.Cells {
-			c.Median = gauge.Figures(c.Values).Median()
+			c.Median = gauge.FigureSamples(c.Values).Median()
 			l.Cells[system] = c
 		}
 		base := l.Cells["roost"]
@@ -99,26 +99,26 @@ func (r *report) conclude() {
 	}
 }
 
-// text writes a value with two digits that count, in the unit that suits.
-func (u unit) text(v float64) string {
+// valueText writes a value with two digits that count, in the unit that suits.
+func (u figureUnit) valueText(v float64) string {
 	switch u {
-	case bytesOf:
+	case unitBytes:
 		if v >= 1<<20 || v <= -1<<20 {
-			return digits(v/(1<<20)) + " MiB"
+			return twoDigits(v/(1<<20)) + " MiB"
 		}
-		return digits(v/(1<<10)) + " KiB"
-	case seconds:
+		return twoDigits(v/(1<<10)) + " KiB"
+	case unitSeconds:
 		if v < 1 {
-			return digits(v*1000) + " ms"
+			return twoDigits(v*1000) + " ms"
 		}
-		return digits(v) + " s"
+		return twoDigits(v) + " s"
 	default:
-		return digits(v) + "/s"
+		return twoDigits(v) + "/s"
 	}
 }
 
-// digits writes a number with two digits at least, and none after the point from ten on.
-func digits(v float64) string {
+// twoDigits writes a number with two digits at least, and none after the point from ten on.
+func twoDigits(v float64) string {
 	switch size := math.Abs(v); {
 	case size >= 9.95:
 		return fmt.Sprintf("%.0f", v)

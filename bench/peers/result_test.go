@@ -11,31 +11,31 @@ import (
 	"time"
 )
 
-// sample is a report of two measures: Grid Engine fails at one, and Slurm is not asked for the other.
-func sample() *report {
-	r := &report{
-		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(), Sizes: quick,
+// sampleReport is a report of two measures: Grid Engine fails at one, and Slurm is not asked for the other.
+func sampleReport() *comparisonReport {
+	r := &comparisonReport{
+		Date: time.Date(2026, 11, 22, 18, 0, 0, 0, time.UTC), Machine: "2 cores", Systems: systemNames(), Sizes: quickSizes,
 		Version: map[string]string{"roost": "0.1.0", "htcondor": "23.9.6"},
 	}
-	r.plan([]string{"latency", "batch"})
-	latency, _ := measureOf("latency")
-	batch, _ := measureOf("batch")
+	r.addLines([]string{"latency", "batch"})
+	latency, _ := findMeasure("latency")
+	batch, _ := findMeasure("batch")
 	for _, seconds := range []float64{0.03, 0.02, 0.04} {
-		r.take(latency, 0, "roost", answer{Values: map[string][]float64{"start": {seconds}, "command": {seconds / 2}}})
+		r.addAnswer(latency, 0, "roost", measureResult{Values: map[string][]float64{"start": {seconds}, "command": {seconds / 2}}})
 	}
-	r.take(latency, 0, "htcondor", answer{Values: map[string][]float64{"start": {0.06, 3}, "command": {0.021}}})
-	r.take(latency, 0, "gridengine", answer{Error: "start: no daemon\nand more of it"})
-	r.take(batch, 0, "roost", answer{Values: map[string][]float64{"batch": {200}}})
-	r.take(batch, 0, "htcondor", answer{Values: map[string][]float64{"batch": {50}}})
-	r.take(batch, 0, "htcondor", answer{Error: "the second time it failed"})
-	r.take(batch, 0, "slurm", answer{Values: map[string][]float64{"batch": {25}}})
-	r.conclude()
+	r.addAnswer(latency, 0, "htcondor", measureResult{Values: map[string][]float64{"start": {0.06, 3}, "command": {0.021}}})
+	r.addAnswer(latency, 0, "gridengine", measureResult{Error: "start: no daemon\nand more of it"})
+	r.addAnswer(batch, 0, "roost", measureResult{Values: map[string][]float64{"batch": {200}}})
+	r.addAnswer(batch, 0, "htcondor", measureResult{Values: map[string][]float64{"batch": {50}}})
+	r.addAnswer(batch, 0, "htcondor", measureResult{Error: "the second time it failed"})
+	r.addAnswer(batch, 0, "slurm", measureResult{Values: map[string][]float64{"batch": {25}}})
+	r.computeRatios()
 	return r
 }
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := sample().table(&out); err != nil {
+	if err := sampleReport().printTable(&out); err != nil {
 		t.Fatal(err)
 	}
 	want := `                                                   Roost 0.1.0  HTCondor 23.9.6  Slurm         Grid Engine
@@ -49,13 +49,13 @@ CPU time for each of them                          n/a          n/a [3]         
 [2] Grid Engine, the command that submits: start: no daemon
 [3] HTCondor, CPU time for each of them: the second time it failed
 `
-	if squeeze(out.String()) != squeeze(want) {
+	if collapseBlanks(out.String()) != collapseBlanks(want) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 }
 
-// squeeze leaves how wide the columns are to the eye.
-func squeeze(text string) string {
+// collapseBlanks leaves how wide the columns are to the eye.
+func collapseBlanks(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
@@ -65,60 +65,60 @@ func squeeze(text string) string {
 
 // TestRatio holds that without Roost's own value there is no ratio, and that what failed once keeps the value of the other time, and the error.
 func TestRatio(t *testing.T) {
-	r := sample()
+	r := sampleReport()
 	if c := r.Lines[2].Cells["htcondor"]; c.Ratio != 0.25 || c.Error == "" || len(c.Values) != 1 {
 		t.Errorf("got %+v", c)
 	}
-	alone := &report{Systems: []string{"slurm"}, Sizes: quick}
-	alone.plan([]string{"batch"})
-	batch, _ := measureOf("batch")
-	alone.take(batch, 0, "slurm", answer{Values: map[string][]float64{"batch": {25}}})
-	alone.conclude()
-	if c := alone.Lines[0].Cells["slurm"]; c.Ratio != 0 || alone.Lines[0].cell("slurm") != "25/s" {
-		t.Errorf("got %+v, %q", c, alone.Lines[0].cell("slurm"))
+	alone := &comparisonReport{Systems: []string{"slurm"}, Sizes: quickSizes}
+	alone.addLines([]string{"batch"})
+	batch, _ := findMeasure("batch")
+	alone.addAnswer(batch, 0, "slurm", measureResult{Values: map[string][]float64{"batch": {25}}})
+	alone.computeRatios()
+	if c := alone.Lines[0].Cells["slurm"]; c.Ratio != 0 || alone.Lines[0].cellText("slurm") != "25/s" {
+		t.Errorf("got %+v, %q", c, alone.Lines[0].cellText("slurm"))
 	}
 }
 
 // TestCounts holds that a measure that is made for several numbers of jobs has a line for each, and mixes none of them up.
 func TestCounts(t *testing.T) {
-	r := &report{Systems: []string{"roost"}, Sizes: sizes{Queued: []int{10, 200}}}
-	r.plan([]string{"each"})
-	each, _ := measureOf("each")
-	r.take(each, 200, "roost", answer{Values: map[string][]float64{"each": {3 << 20}}, Note: "n"})
-	r.conclude()
-	if len(r.Lines) != 2 || r.Lines[0].cell("roost") != "-" || r.Lines[1].cell("roost") != "3.0 MiB" || !strings.Contains(r.Lines[1].Title, "200 jobs") {
+	r := &comparisonReport{Systems: []string{"roost"}, Sizes: workSizes{Queued: []int{10, 200}}}
+	r.addLines([]string{"each"})
+	each, _ := findMeasure("each")
+	r.addAnswer(each, 200, "roost", measureResult{Values: map[string][]float64{"each": {3 << 20}}, Note: "n"})
+	r.computeRatios()
+	if len(r.Lines) != 2 || r.Lines[0].cellText("roost") != "-" || r.Lines[1].cellText("roost") != "3.0 MiB" || !strings.Contains(r.Lines[1].Title, "200 jobs") {
 		t.Errorf("got %+v", r.Lines)
 	}
 }
 
 func TestUnits(t *testing.T) {
 	for _, c := range []struct {
-		of   unit
+		of   figureUnit
 		v    float64
 		want string
 	}{
-		{seconds, 0.0005, "0.50 ms"}, {seconds, 0.0634, "63 ms"}, {seconds, 1.25, "1.2 s"}, {seconds, 18.1, "18 s"}, {seconds, 0.9996, "1000 ms"},
-		{bytesOf, 979 << 10, "979 KiB"}, {bytesOf, 45 << 20, "45 MiB"}, {bytesOf, 1.5 * (1 << 20), "1.5 MiB"}, {bytesOf, -4096, "-4.0 KiB"},
-		{perSecond, 290.4, "290/s"}, {perSecond, 3.71, "3.7/s"}, {perSecond, 0, "0.00/s"},
+		{unitSeconds, 0.0005, "0.50 ms"}, {unitSeconds, 0.0634, "63 ms"}, {unitSeconds, 1.25, "1.2 s"}, {unitSeconds, 18.1, "18 s"}, {unitSeconds, 0.9996, "1000 ms"},
+		{unitBytes, 979 << 10, "979 KiB"}, {unitBytes, 45 << 20, "45 MiB"}, {unitBytes, 1.5 * (1 << 20), "1.5 MiB"}, {unitBytes, -4096, "-4.0 KiB"},
+		{unitPerSecond, 290.4, "290/s"}, {unitPerSecond, 3.71, "3.7/s"}, {unitPerSecond, 0, "0.00/s"},
 	} {
-		if got := c.of.text(c.v); got != c.want {
+		if got := c.of.valueText(c.v); got != c.want {
 			t.Errorf("%v %s: got %q, want %q", c.v, c.of, got, c.want)
 		}
 	}
 	for v, want := range map[float64]string{0.032: "0.032", 0.12: "0.12", 1: "1.0", 9.96: "10", 287.4: "287"} {
-		if got := ratio(v); got != want {
+		if got := ratioText(v); got != want {
 			t.Errorf("%v: got %q, want %q", v, got, want)
 		}
 	}
 }
 
 func TestFiles(t *testing.T) {
-	r := sample()
+	r := sampleReport()
 	var text bytes.Buffer
 	if err := r.writeJSON(&text); err != nil {
 		t.Fatal(err)
 	}
-	var back report
+	var back comparisonReport
 	if err := json.Unmarshal(text.Bytes(), &back); err != nil || back.Lines[0].Cells["htcondor"].Values[1] != 3 || back.Version["roost"] != "0.1.0" || !back.Date.Equal(r.Date) {
 		t.Errorf("%v: got %+v", err, back)
 	}
@@ -131,7 +131,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("%v: got %q", err, rows)
 	}
 	text.Reset()
-	if err := r.picture(&text); err != nil {
+	if err := r.drawCharts(&text); err != nil {
 		t.Fatal(err)
 	}
 	for d := xml.NewDecoder(&text); ; {
@@ -142,7 +142,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	text.Reset()
-	if err := (&report{}).picture(&text); err != nil || text.Len() > 0 {
+	if err := (&comparisonReport{}).drawCharts(&text); err != nil || text.Len() > 0 {
 		t.Errorf("of nothing: %v, %d bytes", err, text.Len())
 	}
 }

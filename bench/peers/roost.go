@@ -17,12 +17,12 @@ import (
 
 // roostSystem is what "roost up" makes of this machine for root: the central daemons, and two nodes of 8 cores each.
 type roostSystem struct {
-	*agent
+	*systemAgent
 	pool *e2e.Pool
 }
 
-func (r *roostSystem) begin(ctx context.Context) (err error) {
-	opt := e2e.Options{Roost: r.Roost, Dir: r.file("pool"), Nodes: 2, CPUs: sleepers}
+func (r *roostSystem) startSystem(ctx context.Context) (err error) {
+	opt := e2e.PoolOptions{Roost: r.Roost, Dir: r.filePath("pool"), Nodes: 2, CPUs: sleepers}
 	if r.Cell > 0 {
 		opt.Nodes, opt.CPUs = 1, 1
 	}
@@ -30,8 +30,8 @@ func (r *roostSystem) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// end lets it go as Ctrl-C does: its control groups are this machine's.
-func (r *roostSystem) end() {
+// stopSystem lets it go as Ctrl-C does: its control groups are this machine's.
+func (r *roostSystem) stopSystem() {
 	if r.pool == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (r *roostSystem) end() {
 }
 
 func (r *roostSystem) version(ctx context.Context) string {
-	out, _ := r.do(ctx, "roost", "version")
+	out, _ := r.runAsUser(ctx, "roost", "version")
 	if f := strings.Fields(out); len(f) > 1 {
 		return f[1]
 	}
@@ -50,29 +50,29 @@ func (r *roostSystem) version(ctx context.Context) string {
 
 var qsub = []string{"qsub", "-l", "select=1:ncpus=1:mem=16mb", "-o", "/dev/null", "-e", "/dev/null"}
 
-func (r *roostSystem) one(argv ...string) ([]string, error) {
+func (r *roostSystem) submitJob(argv ...string) ([]string, error) {
 	return append(append(qsub[:7:7], "--"), argv...), nil
 }
 
-func (r *roostSystem) array(n int, argv ...string) ([]string, error) {
+func (r *roostSystem) submitArray(n int, argv ...string) ([]string, error) {
 	return append(append(qsub[:7:7], "-J", fmt.Sprintf("1-%d", n), "--"), argv...), nil
 }
 
-func (r *roostSystem) held() string { return strings.Join(qsub, " ") + " -h -- /bin/true" }
+func (r *roostSystem) submitHeld() string { return strings.Join(qsub, " ") + " -h -- /bin/true" }
 
-func (r *roostSystem) heldArray(ctx context.Context, n int) error {
-	_, err := r.do(ctx, append(qsub[:7:7], "-h", "-J", fmt.Sprintf("1-%d", n), "--", "/bin/true")...)
+func (r *roostSystem) submitHeldArray(ctx context.Context, n int) error {
+	_, err := r.runAsUser(ctx, append(qsub[:7:7], "-h", "-J", fmt.Sprintf("1-%d", n), "--", "/bin/true")...)
 	return err
 }
 
-// atOnce is how many jobs one call submits.
-const atOnce = 1000
+// submitBatch is how many jobs one call submits.
+const submitBatch = 1000
 
-// heldEach submits what qsub would, many jobs in a call, each a job of its own.
-func (r *roostSystem) heldEach(ctx context.Context, n int) error {
-	made, err := pbs.ParseQsub(append(qsub[1:7:7], "-h", "--", "/bin/true"), pbs.Caller{
+// submitHeldJobs submits what qsub would, many jobs in a call, each a job of its own.
+func (r *roostSystem) submitHeldJobs(ctx context.Context, n int) error {
+	made, err := pbs.ParseQsub(append(qsub[1:7:7], "-h", "--", "/bin/true"), pbs.QsubCaller{
 		Dir: r.Work, Home: "/root", User: "root", Group: "root", Host: hostName, Environ: r.environment(),
-		Stdin: func() ([]byte, error) { return nil, nil }, Look: func(p string) (string, error) { return p, nil }, IsDir: func(string) bool { return false },
+		Stdin: func() ([]byte, error) { return nil, nil }, LookPath: func(p string) (string, error) { return p, nil }, IsDir: func(string) bool { return false },
 	})
 	if err != nil {
 		return err
@@ -80,10 +80,10 @@ func (r *roostSystem) heldEach(ctx context.Context, n int) error {
 	spec := &wire.JobSpec{Ad: made.Job.Ad.String(), Count: uint32(made.Job.Count)}
 	for n > 0 {
 		request := &wire.SubmitRequest{Key: strconv.FormatUint(rand.Uint64(), 36)}
-		for range min(n, atOnce) {
+		for range min(n, submitBatch) {
 			request.Jobs = append(request.Jobs, spec)
 		}
-		if _, err := wire.Submit(ctx, r.pool.Client, request); err != nil {
+		if _, err := wire.SendSubmission(ctx, r.pool.Client, request); err != nil {
 			return rpc.FromStatus(err)
 		}
 		n -= len(request.Jobs)
@@ -91,11 +91,11 @@ func (r *roostSystem) heldEach(ctx context.Context, n int) error {
 	return nil
 }
 
-func (r *roostSystem) list() []string { return []string{"qselect"} }
+func (r *roostSystem) listCommand() []string { return []string{"qselect"} }
 
-func (r *roostSystem) clear() []string { return []string{"roost", "rm", "--force", "all"} }
+func (r *roostSystem) clearQueue() []string { return []string{"roost", "rm", "--force", "all"} }
 
-func (r *roostSystem) role(p gauge.Process) string {
+func (r *roostSystem) daemonRole(p gauge.ProcessStat) string {
 	for word, role := range map[string]string{" up ": "master", " collector ": "collector", " negotiator ": "negotiator", " schedd ": "schedd"} {
 		if p.Command == "roost" && strings.Contains(p.Args, "roost"+word) {
 			return role
@@ -104,6 +104,6 @@ func (r *roostSystem) role(p gauge.Process) string {
 	return ""
 }
 
-func (r *roostSystem) queue() string { return "schedd" }
+func (r *roostSystem) queueDaemon() string { return "schedd" }
 
-func (r *roostSystem) revive(context.Context) error { return nil } // the master does it
+func (r *roostSystem) restartDaemon(context.Context) error { return nil } // the master does it

@@ -14,23 +14,23 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// match enters machines at the collector that are only ads, and wants claims of the negotiator as a schedd does: from the first word to the last grant.
-func (r *roostSystem) match(ctx context.Context, s sizes) (ans answer, err error) {
+// matchJobs enters machines at the collector that are only ads, and wants claims of the negotiator as a schedd does: from the first word to the last grant.
+func (r *roostSystem) matchJobs(ctx context.Context, s workSizes) (ans measureResult, err error) {
 	ans.Values = map[string][]float64{}
 	if err := r.advertise(ctx, s.Machines); err != nil {
 		return ans, err
 	}
-	if err := r.known(ctx, s.Machines+r.pool.Nodes); err != nil {
+	if err := r.awaitMachinesKnown(ctx, s.Machines+r.pool.Nodes); err != nil {
 		return ans, err
 	}
 	for n := range s.Matches {
-		took, err := r.grants(ctx, fmt.Sprint("crowd", n), s)
+		took, err := r.awaitGrants(ctx, fmt.Sprint("crowd", n), s)
 		if err != nil {
 			return ans, err
 		}
-		ans.add("match", took.Seconds())
+		ans.addValue("match", took.Seconds())
 		ans.Note = fmt.Sprintf("until a schedd has %d grants", s.Jobs/s.Kinds*s.Kinds)
-		if err := pause(ctx, settle); err != nil {
+		if err := sleepContext(ctx, quiesceTime); err != nil {
 			return ans, err
 		}
 	}
@@ -48,9 +48,9 @@ func (r *roostSystem) advertise(ctx context.Context, machines int) error {
 		return rpc.FromStatus(err)
 	}
 	i := 0
-	for size, n := range groups(machines) {
+	for size, n := range machineGroups(machines) {
 		for range n {
-			if err := stream.Send(machineAd(i, memory[size])); err != nil {
+			if err := stream.Send(machineAd(i, memorySizes[size])); err != nil {
 				return rpc.FromStatus(err)
 			}
 			if _, err := stream.Recv(); err != nil {
@@ -78,25 +78,25 @@ func machineAd(i, memory int) *wire.AdUpdate {
 	}
 }
 
-// known waits until the negotiator has heard of so many machines: it says so of a job that none of them can take.
-func (r *roostSystem) known(ctx context.Context, machines int) error {
+// awaitMachinesKnown waits until the negotiator has heard of so many machines: it says so of a job that none of them can take.
+func (r *roostSystem) awaitMachinesKnown(ctx context.Context, machines int) error {
 	out, errs, code := r.pool.Command(ctx, "qsub", "-l", "select=1:ncpus=4000", "-o", "/dev/null", "-e", "/dev/null", "--", "/bin/true")
 	if code != 0 {
 		return fmt.Errorf("qsub: %s", errs)
 	}
 	id, want := strings.TrimSpace(out), fmt.Sprintf("Of %d machines", machines)
-	err := until(ctx, 100*time.Millisecond, "the negotiator does not know all machines", func() bool {
+	err := pollUntil(ctx, 100*time.Millisecond, "the negotiator does not know all machines", func() bool {
 		out, _, _ := r.pool.Command(ctx, "why", id)
 		return strings.Contains(out, want)
 	})
 	if err != nil {
 		return err
 	}
-	return r.wipe(ctx)
+	return r.removeAllJobs(ctx)
 }
 
-// grants wants them as a schedd of that name, and returns how long it took to have all.
-func (r *roostSystem) grants(ctx context.Context, name string, s sizes) (time.Duration, error) {
+// awaitGrants wants them as a schedd of that name, and returns how long it took to have all.
+func (r *roostSystem) awaitGrants(ctx context.Context, name string, s workSizes) (time.Duration, error) {
 	conn, err := rpc.Dial("unix:"+filepath.Join(r.pool.Dir, "run", "negotiator.sock"), nil, auth.Negotiator)
 	if err != nil {
 		return 0, err
@@ -112,8 +112,8 @@ func (r *roostSystem) grants(ctx context.Context, name string, s sizes) (time.Du
 	began := time.Now()
 	for kind := 0; kind < s.Kinds && err == nil; kind++ {
 		err = stream.Send(&wire.FromSchedd{Of: &wire.FromSchedd_Request{Request: &wire.RequestUpdate{
-			Id: uint64(kind + 1), Owner: "bench", Band: roost.Batch.String(), Oldest: began.UnixNano() + int64(kind), Wanted: uint32(s.Jobs / s.Kinds),
-			Resources: wire.FromResources(roost.Resources{CPU: 1000, Memory: roost.Bytes(kindMemory(kind)) * roost.MiB}),
+			Id: uint64(kind + 1), Owner: "bench", Band: roost.BatchBand.String(), Oldest: began.UnixNano() + int64(kind), Wanted: uint32(s.Jobs / s.Kinds),
+			Resources: wire.FromResources(roost.Resources{CPU: 1000, Memory: roost.Bytes(memoryOfKind(kind)) * roost.MiB}),
 			Ad:        `[Requirements = TARGET.Arch == "X86_64" && TARGET.OpSys == "LINUX"]`,
 		}}})
 	}

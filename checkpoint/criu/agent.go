@@ -18,34 +18,34 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// request asks an agent for one thing.
-type request struct {
-	Dump    *DumpSpec    `json:",omitempty"`
-	Restore *RestoreSpec `json:",omitempty"`
-	Try     *trySpec     `json:",omitempty"`
+// agentRequest asks an agent for one thing.
+type agentRequest struct {
+	Dump    *DumpSpec     `json:",omitempty"`
+	Restore *RestoreSpec  `json:",omitempty"`
+	Try     *selfTestSpec `json:",omitempty"`
 }
 
-// reply says how it went.
-type reply struct {
-	Dump    *DumpResult    `json:",omitempty"`
-	Restore *RestoreResult `json:",omitempty"`
-	Failure *Failure       `json:",omitempty"` // of the task
-	Error   string         `json:",omitempty"` // of the machine
+// agentReply says how it went.
+type agentReply struct {
+	Dump    *DumpResult      `json:",omitempty"`
+	Restore *RestoreResult   `json:",omitempty"`
+	Failure *CheckpointError `json:",omitempty"` // of the task
+	Error   string           `json:",omitempty"` // of the machine
 }
 
 // Encode is what the agent of a restore gets on its standard input, for a starter that runs it itself; its standard output is for Decode.
-func (s *RestoreSpec) Encode() ([]byte, error) { return json.Marshal(request{Restore: s}) }
+func (s *RestoreSpec) Encode() ([]byte, error) { return json.Marshal(agentRequest{Restore: s}) }
 
 // Decode reads what the agent of a restore has said. An error is why nothing was restored: a *Failure, or trouble of the machine's.
 func Decode(text []byte) (RestoreResult, error) {
-	r, err := decode(text)
+	r, err := decodeReply(text)
 	if r.Restore == nil {
 		return RestoreResult{}, err
 	}
 	return *r.Restore, err
 }
 
-func decode(text []byte) (r reply, err error) {
+func decodeReply(text []byte) (r agentReply, err error) {
 	switch err := json.Unmarshal(text, &r); {
 	case err != nil:
 		return r, fmt.Errorf("checkpoint agent: %w: it ended without an answer", roost.Unavailable)
@@ -67,17 +67,17 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 	if err != nil {
 		return err
 	}
-	var q request
-	if string(text) == listenWord {
-		return listen(out)
+	var q agentRequest
+	if string(text) == listenReady {
+		return runListener(out)
 	}
 	if err := json.Unmarshal(text, &q); err != nil {
 		return fmt.Errorf("checkpoint agent: %w: %w", roost.Usage, err)
 	}
 	if q.Restore != nil {
-		defer time.AfterFunc(bound(q.Restore.Timeout), func() { giveUp(out) }).Stop()
+		defer time.AfterFunc(timeoutOrDefault(q.Restore.Timeout), func() { abortRestore(out) }).Stop()
 	}
-	a, err := serve(&q, exe)
+	a, err := serveRequest(&q, exe)
 	if err != nil {
 		a.Error = err.Error()
 	}
@@ -94,9 +94,9 @@ func ServeAgent(in io.Reader, out io.Writer, exe string) error {
 	return err
 }
 
-// giveUp ends a restore that hangs, as over a file lock that another process holds. What there is of the task is for the starter to kill.
-func giveUp(out io.Writer) {
-	text, err := json.Marshal(reply{Failure: &Failure{Reason: "it took too long to restore"}})
+// abortRestore ends a restore that hangs, as over a file lock that another process holds. What there is of the task is for the starter to kill.
+func abortRestore(out io.Writer) {
+	text, err := json.Marshal(agentReply{Failure: &CheckpointError{Reason: "it took too long to restore"}})
 	if err == nil {
 		out.Write(text)
 	}
@@ -107,30 +107,30 @@ func giveUp(out io.Writer) {
 	syscall.Kill(group, syscall.SIGKILL)
 }
 
-func serve(q *request, exe string) (a reply, err error) {
+func serveRequest(q *agentRequest, exe string) (a agentReply, err error) {
 	switch {
 	case q.Dump != nil:
-		if err := owned(q.Dump.CRIU); err != nil {
+		if err := checkRootOwned(q.Dump.CRIU); err != nil {
 			return a, err
 		}
 		os.WriteFile("/proc/self/oom_score_adj", []byte("-900"), 0) // CRIU is the last that may be killed; where root may ask for that
-		ctx, stop := context.WithTimeout(context.Background(), bound(q.Dump.Timeout))
+		ctx, stop := context.WithTimeout(context.Background(), timeoutOrDefault(q.Dump.Timeout))
 		defer stop()
-		result, err := dump(ctx, q.Dump, exe)
-		return reply{Dump: &result, Failure: result.failure}, err
+		result, err := dumpTask(ctx, q.Dump, exe)
+		return agentReply{Dump: &result, Failure: result.failure}, err
 	case q.Restore != nil:
-		if err := owned(q.Restore.CRIU); err != nil {
+		if err := checkRootOwned(q.Restore.CRIU); err != nil {
 			return a, err
 		}
-		result, err := restore(q.Restore)
-		return reply{Restore: &result, Failure: result.failure}, err
+		result, err := restoreTask(q.Restore)
+		return agentReply{Restore: &result, Failure: result.failure}, err
 	case q.Try != nil:
-		return a, try(q.Try, exe)
+		return a, runSelfTest(q.Try, exe)
 	}
 	return a, fmt.Errorf("%w: nothing is asked for", roost.Usage)
 }
 
-func bound(d time.Duration) time.Duration {
+func timeoutOrDefault(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 10 * time.Minute
 	}
@@ -141,12 +141,12 @@ func bound(d time.Duration) time.Duration {
 // fails, is cancelled or runs out of time, the task runs on as before; the error is a *Failure where the reason is the task's, and what is in
 // spec.Dir is of no use. A task that was frozen stays frozen. Times in the result are good also after a failure.
 func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
-	stopped := frozen(spec.Group)
-	ctx, stop := context.WithTimeout(ctx, bound(spec.Timeout)+10*time.Second)
+	stopped := isFrozen(spec.Group)
+	ctx, stop := context.WithTimeout(ctx, timeoutOrDefault(spec.Timeout)+10*time.Second)
 	defer stop()
-	a, err := ask(ctx, exe, request{Dump: &spec})
+	a, err := runAgent(ctx, exe, agentRequest{Dump: &spec})
 	if a.Dump == nil || err != nil {
-		mend(&spec, stopped)
+		repairTask(&spec, stopped)
 	}
 	if a.Dump == nil {
 		return DumpResult{}, err
@@ -154,61 +154,61 @@ func Dump(ctx context.Context, exe string, spec DumpSpec) (DumpResult, error) {
 	return *a.Dump, err
 }
 
-// mend puts a task right after an agent that may have been killed: with its tracer dead every process goes on by itself, but its cgroup may
+// repairTask puts a task right after an agent that may have been killed: with its tracer dead every process goes on by itself, but its cgroup may
 // be left frozen, and its first process unmindful of its parent.
-func mend(spec *DumpSpec, stopped bool) {
+func repairTask(spec *DumpSpec, stopped bool) {
 	if stopped {
 		return
 	}
-	thaw(spec.Group)
+	thawCgroup(spec.Group)
 	if spec.InitStop {
-		release(spec.PID, syscall.SIGUSR1, patience)
+		signalInit(spec.PID, syscall.SIGUSR1, detachTimeout)
 	}
 }
 
-// agentMark is in the environment of agents. A program that takes no notice of its first argument, such as that of a test, would do as an agent what
+// agentEnv is in the environment of agents. A program that takes no notice of its first argument, such as that of a test, would do as an agent what
 // it did to start one, and so on until the machine stands still.
-const agentMark = "ROOST_CHECKPOINT_AGENT"
+const agentEnv = "ROOST_CHECKPOINT_AGENT"
 
-// ask runs an agent for one request.
-func ask(ctx context.Context, exe string, q request) (reply, error) {
-	if os.Getenv(agentMark) != "" {
-		return reply{}, fmt.Errorf("checkpoint agent %s: %w: it knows nothing of being an agent, and wants to start another", exe, roost.Internal)
+// runAgent runs an agent for one request.
+func runAgent(ctx context.Context, exe string, q agentRequest) (agentReply, error) {
+	if os.Getenv(agentEnv) != "" {
+		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: it knows nothing of being an agent, and wants to start another", exe, roost.Internal)
 	}
 	text, err := json.Marshal(q)
 	if err != nil {
-		return reply{}, err
+		return agentReply{}, err
 	}
 	c := exec.CommandContext(ctx, exe, AgentName)
 	var out, log bytes.Buffer
-	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", agentMark + "=1"}, bytes.NewReader(text)
-	c.Stdout, c.Stderr = &capped{&out, maxSpecSize}, &capped{&log, 4096}
+	c.Dir, c.Env, c.Stdin = "/", []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", agentEnv + "=1"}, bytes.NewReader(text)
+	c.Stdout, c.Stderr = &cappedBuffer{&out, maxSpecSize}, &cappedBuffer{&log, 4096}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	c.WaitDelay = time.Second
 	err = c.Run()
 	switch {
 	case c.Process == nil:
 	case q.Dump != nil:
-		outlive(c.Process.Pid)
+		waitForCRIU(c.Process.Pid)
 	case q.Try != nil:
 		syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
 	}
 	if ctx.Err() != nil && out.Len() == 0 {
-		return reply{}, &Failure{Reason: "it took too long", Detail: []string{context.Cause(ctx).Error()}}
+		return agentReply{}, &CheckpointError{Reason: "it took too long", Detail: []string{context.Cause(ctx).Error()}}
 	}
 	if c.Process == nil {
-		return reply{}, fmt.Errorf("checkpoint agent %s: %w: %w", exe, roost.Unavailable, err)
+		return agentReply{}, fmt.Errorf("checkpoint agent %s: %w: %w", exe, roost.Unavailable, err)
 	}
-	a, derr := decode(out.Bytes())
+	a, derr := decodeReply(out.Bytes())
 	if derr != nil && out.Len() == 0 && log.Len() > 0 {
 		derr = fmt.Errorf("%w: %s", derr, bytes.TrimSpace(log.Bytes()))
 	}
 	return a, derr
 }
 
-// outlive waits until CRIU has ended, which is of the process group of its agent. It notices that the agent is gone, and lets the task go. To
+// waitForCRIU waits until CRIU has ended, which is of the process group of its agent. It notices that the agent is gone, and lets the task go. To
 // kill it would be unsafe: a process in which it is just making a system call would be left with the registers of that.
-func outlive(group int) {
+func waitForCRIU(group int) {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		syscall.Wait4(-group, nil, syscall.WNOHANG, nil) // where orphans fall to us
 		if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
@@ -218,21 +218,21 @@ func outlive(group int) {
 	syscall.Kill(-group, syscall.SIGKILL)
 }
 
-// capped is a buffer that drops what is too much.
-type capped struct {
+// cappedBuffer is a buffer that drops what is too much.
+type cappedBuffer struct {
 	*bytes.Buffer
-	left int
+	remaining int
 }
 
-func (c *capped) Write(p []byte) (int, error) {
-	part := p[:min(len(p), c.left)]
-	c.left -= len(part)
+func (c *cappedBuffer) Write(p []byte) (int, error) {
+	part := p[:min(len(p), c.remaining)]
+	c.remaining -= len(part)
 	c.Buffer.Write(part)
 	return len(p), nil
 }
 
 // ReadFrom hides that of the buffer, which knows no bound.
-func (c *capped) ReadFrom(r io.Reader) (n int64, err error) {
+func (c *cappedBuffer) ReadFrom(r io.Reader) (n int64, err error) {
 	buf := make([]byte, 4096)
 	for {
 		m, err := r.Read(buf)

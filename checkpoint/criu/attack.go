@@ -24,7 +24,7 @@ func AttackImage(dir string) error {
 		return fmt.Errorf("%d processes: %w", len(tree), err)
 	}
 	for _, p := range tree[1:] { // the first is the sandbox's own
-		if err := attackCore(filepath.Join(dir, image.CRIU, fmt.Sprintf("core-%d.img", p.GetPid()))); err != nil {
+		if err := attackCore(filepath.Join(dir, image.CRIUDir, fmt.Sprintf("core-%d.img", p.GetPid()))); err != nil {
 			return err
 		}
 	}

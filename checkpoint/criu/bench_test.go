@@ -13,12 +13,12 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// heldBytes is what the benchmark's task holds in memory.
-const heldBytes = 200 << 20
+// benchBytes is what the benchmark's task holds in memory.
+const benchBytes = 200 << 20
 
-// hold is a program that holds so much memory, a half of each page random and a half of it text, and says when it does.
-func hold([]string) error {
-	memory, random, text := make([]byte, heldBytes), rand.NewChaCha8([32]byte{1}), strings.Repeat("so many lines of a table, ", 80)
+// holdMemory is a program that holds so much memory, a half of each page random and a half of it text, and says when it does.
+func holdMemory([]string) error {
+	memory, random, text := make([]byte, benchBytes), rand.NewChaCha8([32]byte{1}), strings.Repeat("so many lines of a table, ", 80)
 	for page := range slices.Chunk(memory, 4096) {
 		random.Read(page[:2048])
 		copy(page[2048:], text)
@@ -32,10 +32,10 @@ func hold([]string) error {
 // BenchmarkHeld200MB takes a checkpoint of a task with 200 MB in memory, packs it, ends the task and brings it back. The aims stand in the
 // units: the task is frozen for at most 500 ms, and back after at most 500 ms.
 func BenchmarkHeld200MB(b *testing.B) {
-	x := newBox(b, 0, "")
-	x.program = "exec " + x.copyTest() + " hold"
+	x := newTestSandbox(b, 0, "")
+	x.program = "exec " + x.copyTestBinary() + " hold"
 	x.start()
-	x.await("memory held", func() bool { return x.output() != "" })
+	x.waitUntil("memory held", func() bool { return x.output() != "" })
 	var frozen, total, packed, restored []float64
 	var images, file int64
 	for n := 0; b.Loop(); n++ {
@@ -43,7 +43,7 @@ func BenchmarkHeld200MB(b *testing.B) {
 		frozen, total, images = append(frozen, ms(r.Frozen)), append(total, ms(r.Total)), r.Bytes
 		x.kill()
 		began := time.Now()
-		sum, err := image.Write(io.Discard, dir, image.Header{Job: "1.host"}, make([]byte, image.KeySize))
+		sum, err := image.WriteDirectory(io.Discard, dir, image.Header{Job: "1.host"}, make([]byte, image.KeySize))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,50 +20,50 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Verdict says whether a CRIU works on this machine.
-type Verdict struct {
+// CheckResult says whether a CRIU works on this machine.
+type CheckResult struct {
 	Path    string
 	Version string // as in "4.2.1"
 	Works   bool
 	Why     string `json:",omitempty"` // it does not: a sentence
 }
 
-// tryTime bounds the self-test, which takes a third of a second.
-const tryTime = 30 * time.Second
+// selfTestTimeout bounds the self-test, which takes a third of a second.
+const selfTestTimeout = 30 * time.Second
 
-// verdictName is the file of the last verdict, in the directory that Check is given.
-const verdictName = "criu.verdict"
+// cachedCheckName is the file of the last verdict, in the directory that Check is given.
+const cachedCheckName = "criu.verdict"
 
-// kept is a verdict with all that it depends on.
-type kept struct {
+// cachedCheck is a verdict with all that it depends on.
+type cachedCheck struct {
 	Kernel  string
 	Changed time.Time // when the program was
-	Verdict Verdict
+	Verdict CheckResult
 }
 
 // Check says whether the CRIU at path works on this kernel. "criu check" is not enough for that: versions before 4.2 pass it on Linux 6.16,
 // and fail on the first TCP socket. So a process that listens on TCP is dumped and restored, by an agent; which takes a third of a second,
 // and is done again only when kernel, version or program have changed: the verdict is kept in dir.
-func Check(ctx context.Context, exe, path, dir string) Verdict {
-	v := Verdict{Path: path}
+func Check(ctx context.Context, exe, path, dir string) CheckResult {
+	v := CheckResult{Path: path}
 	if os.Geteuid() != 0 {
 		v.Why = "only root can dump and restore"
 		return v
 	}
 	info, err := os.Stat(path)
 	if err == nil {
-		err = owned(path)
+		err = checkRootOwned(path)
 	}
 	if err == nil {
-		v.Version, err = version(ctx, path)
+		v.Version, err = criuVersion(ctx, path)
 	}
 	if err != nil {
 		v.Why = err.Error()
 		return v
 	}
-	now := kept{kernel(), info.ModTime(), v}
-	file := filepath.Join(dir, verdictName)
-	var last kept
+	now := cachedCheck{kernelRelease(), info.ModTime(), v}
+	file := filepath.Join(dir, cachedCheckName)
+	var last cachedCheck
 	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &last) == nil && last.Kernel == now.Kernel &&
 		last.Changed.Equal(now.Changed) && last.Verdict.Path == path && last.Verdict.Version == v.Version {
 		return last.Verdict
@@ -71,8 +71,8 @@ func Check(ctx context.Context, exe, path, dir string) Verdict {
 	work, err := os.MkdirTemp(dir, "criu-")
 	if err == nil {
 		defer os.RemoveAll(work)
-		limited, stop := context.WithTimeout(ctx, tryTime)
-		_, err = ask(limited, exe, request{Try: &trySpec{path, work}})
+		limited, stop := context.WithTimeout(ctx, selfTestTimeout)
+		_, err = runAgent(limited, exe, agentRequest{Try: &selfTestSpec{path, work}})
 		stop()
 	}
 	if v.Works = err == nil; err != nil {
@@ -81,13 +81,13 @@ func Check(ctx context.Context, exe, path, dir string) Verdict {
 	now.Verdict = v
 	if ctx.Err() == nil {
 		if text, err := json.Marshal(now); err == nil {
-			leave(file, string(text)) // if it cannot be kept, it is found out again
+			writeAtomically(file, string(text)) // if it cannot be kept, it is found out again
 		}
 	}
 	return v
 }
 
-func kernel() string {
+func kernelRelease() string {
 	var name unix.Utsname
 	if unix.Uname(&name) != nil {
 		return ""
@@ -95,7 +95,7 @@ func kernel() string {
 	return unix.ByteSliceToString(name.Release[:])
 }
 
-func version(ctx context.Context, path string) (string, error) {
+func criuVersion(ctx context.Context, path string) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
 	defer stop()
 	text, err := exec.CommandContext(ctx, path, "--version").Output()
@@ -110,17 +110,17 @@ func version(ctx context.Context, path string) (string, error) {
 	return v, nil
 }
 
-// trySpec asks an agent for the self-test.
-type trySpec struct {
+// selfTestSpec asks an agent for the self-test.
+type selfTestSpec struct {
 	CRIU string
 	Dir  string // empty, and ours alone
 }
 
-// listenWord, in place of a spec, makes an agent the process that is dumped in the self-test.
-const listenWord = "listen"
+// listenReady, in place of a spec, makes an agent the process that is dumped in the self-test.
+const listenReady = "listen"
 
-// listen holds a TCP listener, says so, and waits for ever.
-func listen(ready io.Writer) error {
+// runListener holds a TCP listener, says so, and waits for ever.
+func runListener(ready io.Writer) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
 		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
@@ -143,10 +143,10 @@ func listen(ready io.Writer) error {
 	}
 }
 
-// try dumps and restores a process that listens.
-func try(spec *trySpec, exe string) error {
+// runSelfTest dumps and restores a process that listens.
+func runSelfTest(spec *selfTestSpec, exe string) error {
 	c := exec.Command(exe, AgentName)
-	c.Dir, c.Env, c.Stdin = "/", []string{}, strings.NewReader(listenWord)
+	c.Dir, c.Env, c.Stdin = "/", []string{}, strings.NewReader(listenReady)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -171,25 +171,25 @@ func try(spec *trySpec, exe string) error {
 		return err
 	}
 	defer dir.Close()
-	o := options(dir, dir, dumpLog)
+	o := criuOptions(dir, dir, dumpLog)
 	o.Pid = proto.Int32(int32(pid))
 	k := gocriu.MakeCriu()
 	k.SetCriuPath(spec.CRIU)
 	if err := k.Dump(o, nil); err != nil {
-		return failureOf(filepath.Join(spec.Dir, dumpLog), err)
+		return errorFromLog(filepath.Join(spec.Dir, dumpLog), err)
 	}
 	c.Wait() // the dump ended it
-	o = options(dir, dir, restoreLog)
+	o = criuOptions(dir, dir, restoreLog)
 	o.RstSibling = proto.Bool(true)
 	if err := k.Restore(o, nil); err != nil {
-		return failureOf(filepath.Join(spec.Dir, restoreLog), err)
+		return errorFromLog(filepath.Join(spec.Dir, restoreLog), err)
 	}
 	defer func() {
 		syscall.Kill(pid, syscall.SIGKILL)
 		var status syscall.WaitStatus
 		syscall.Wait4(pid, &status, 0, nil)
 	}()
-	for _, to := range links(pid) {
+	for _, to := range descriptorTargets(pid) {
 		if strings.HasPrefix(to, "socket:") {
 			return nil
 		}

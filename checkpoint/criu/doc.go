@@ -1,7 +1,7 @@
 // Package criu takes checkpoints of running tasks, and brings tasks back from them, with CRIU (https://criu.org).
 //
 // A task that can be dumped is shut in a PID, a mount, an IPC and a UTS namespace of its own, below one first process; see
-// startd/starter/shim. Dump leaves it running: CRIU stops all its processes at once, writes their memory and state as images, and while they
+// startd/starter. Dump leaves it running: CRIU stops all its processes at once, writes their memory and state as images, and while they
 // still stand still the scratch directory is packed and the captured output copied, so that files and memory are of one instant.
 // Restore makes the tree again, with the same numbers inside its namespaces, in other directories and in another cgroup.
 //

@@ -27,10 +27,10 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// forge changes the entries of one of CRIU's files as somebody who has the image's key can.
-func forge[M proto.Message](t *testing.T, dir, pattern string, newEntry func() M, change func(i int, m M)) {
+// forgeImage changes the entries of one of CRIU's files as somebody who has the image's key can.
+func forgeImage[M proto.Message](t *testing.T, dir, pattern string, newEntry func() M, change func(i int, m M)) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, image.CRIU, pattern))
+	names, err := filepath.Glob(filepath.Join(dir, image.CRIUDir, pattern))
 	if err != nil || len(names) == 0 {
 		t.Fatalf("%s: %v, %v", pattern, names, err)
 	}
@@ -58,20 +58,20 @@ func forge[M proto.Message](t *testing.T, dir, pattern string, newEntry func() M
 	}
 }
 
-// forgedTask begins a task as startd/starter does, with the box's own first process, and returns its image and the number of the program inside.
-func forgedTask(t *testing.T) (b *box, dir string, program string) {
-	b = newBox(t, 1000, "")
-	b.first = b.base + "/init"
+// forgedTask begins a task as startd/starterclient does, with the box's own first process, and returns its image and the number of the program inside.
+func forgedTask(t *testing.T) (b *testSandbox, dir string, program string) {
+	b = newTestSandbox(t, 1000, "")
+	b.initProgram = b.base + "/init"
 	first, err := os.ReadFile("../../startd/starter/shim/init/init_amd64.bin")
 	if err == nil {
-		err = os.WriteFile(b.first, first, 0o755)
+		err = os.WriteFile(b.initProgram, first, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.program = `exec 5>deleted; rm deleted; i=0; while :; do i=$((i+1)); echo line $i; [ $i != 30 ] || echo >/tmp/thirty; sleep 0.01; done`
 	b.start()
-	b.await("first process", func() bool { return command(b.pid) == "init" && strings.Contains(b.output(), "line 3\n") })
+	b.waitUntil("first process", func() bool { return processName(b.pid) == "init" && strings.Contains(b.output(), "line 3\n") })
 	dir, _ = b.dump("image")
 	b.kill()
 	tree, err := readEntries(dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} })
@@ -97,7 +97,7 @@ func TestForgedImages(t *testing.T) {
 	newCore := func() *core.CoreEntry { return &core.CoreEntry{} }
 	newFile := func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} }
 	coreOf := func(name string, change func(c *core.CoreEntry)) func(dir string) {
-		return func(dir string) { forge(t, dir, name, newCore, func(_ int, c *core.CoreEntry) { change(c) }) }
+		return func(dir string) { forgeImage(t, dir, name, newCore, func(_ int, c *core.CoreEntry) { change(c) }) }
 	}
 	blamed := []string{"uid 0", "capabilities", "keeps capabilities", "before all others", "make or cut"} // of what is wanted: what no honest machine makes
 	for _, c := range []struct {
@@ -125,14 +125,14 @@ func TestForgedImages(t *testing.T) {
 		{"somebody's login", "login of uid 1", coreOf(program, func(c *core.CoreEntry) { c.GetTc().Loginuid = proto.Uint32(1) })},
 		{"a field that is not known", "not known here", coreOf(program, func(c *core.CoreEntry) { c.ProtoReflect().SetUnknown([]byte{0xf8, 0x07, 0x01}) })},
 		{"a process outside of the tree", "below none", func(dir string) {
-			forge(t, dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} }, func(i int, p *pstree.PstreeEntry) {
+			forgeImage(t, dir, "pstree.img", func() *pstree.PstreeEntry { return &pstree.PstreeEntry{} }, func(i int, p *pstree.PstreeEntry) {
 				if i == 1 {
 					p.Ppid = proto.Uint32(0)
 				}
 			})
 		}},
 		{"the machine's namespaces", "namespaces of a box", func(dir string) {
-			forge(t, dir, "ids-1.img", func() *core.TaskKobjIdsEntry { return &core.TaskKobjIdsEntry{} }, func(_ int, k *core.TaskKobjIdsEntry) {
+			forgeImage(t, dir, "ids-1.img", func() *core.TaskKobjIdsEntry { return &core.TaskKobjIdsEntry{} }, func(_ int, k *core.TaskKobjIdsEntry) {
 				k.MntNsId = proto.Uint32(6)
 			})
 		}},
@@ -145,7 +145,7 @@ func TestForgedImages(t *testing.T) {
 			c.GetTc().GetSigactions()[2].Sigaction = proto.Uint64(initBase + 0x100)
 		})},
 		{"a first process with more code", "memory that it never asks for", func(dir string) {
-			forge(t, dir, "mm-1.img", func() *mm.MmEntry { return &mm.MmEntry{} }, func(_ int, m *mm.MmEntry) {
+			forgeImage(t, dir, "mm-1.img", func() *mm.MmEntry { return &mm.MmEntry{} }, func(_ int, m *mm.MmEntry) {
 				for _, v := range m.GetVmas() {
 					if v.GetStatus()&vmaAnon != 0 {
 						v.Prot = proto.Uint32(7)
@@ -169,14 +169,14 @@ func TestForgedImages(t *testing.T) {
 			if err := os.WriteFile(secret, nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			forge(t, dir, "files.img", newFile, func(_ int, f *fdinfo.FileEntry) {
+			forgeImage(t, dir, "files.img", newFile, func(_ int, f *fdinfo.FileEntry) {
 				if f.GetReg().GetName() == "/dev/roost/code" {
 					f.GetReg().Name, f.GetReg().MntId, f.GetReg().Size = proto.String(secret), proto.Int32(rootMount(t, dir)), nil
 				}
 			})
 		}},
 		{"a file that is cut", "make or cut", func(dir string) {
-			forge(t, dir, "files.img", newFile, func(_ int, f *fdinfo.FileEntry) {
+			forgeImage(t, dir, "files.img", newFile, func(_ int, f *fdinfo.FileEntry) {
 				if r := f.GetReg(); r != nil && strings.HasSuffix(r.GetName(), "/stdout") {
 					r.Flags = proto.Uint32(r.GetFlags() | unix.O_TRUNC)
 				}
@@ -184,19 +184,19 @@ func TestForgedImages(t *testing.T) {
 		}},
 		{"a socket for all packets", "no task may open", func(dir string) { addFile(t, dir, fdinfo.FdTypes_PACKETSK) }},
 		{"a deleted file that is a device", "not the task's", func(dir string) {
-			forge(t, dir, "ghost-file-*.img", func() *ghost.GhostFileEntry { return &ghost.GhostFileEntry{} }, func(_ int, g *ghost.GhostFileEntry) {
+			forgeImage(t, dir, "ghost-file-*.img", func() *ghost.GhostFileEntry { return &ghost.GhostFileEntry{} }, func(_ int, g *ghost.GhostFileEntry) {
 				g.Mode, g.Rdev = proto.Uint32(unix.S_IFBLK|0o666), proto.Uint32(8<<20)
 			})
 		}},
 		{"a mount of the machine", "a mount at", func(dir string) {
-			forge(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
+			forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
 				if m.GetMountpoint() == "/dev/shm" {
 					m.Mountpoint, m.Source = proto.String("/mnt"), proto.String("/dev/vda")
 				}
 			})
 		}},
 		{"rules for the machine's network", "there is a file", func(dir string) {
-			if err := os.WriteFile(filepath.Join(dir, image.CRIU, "iptables-9.img"), []byte("x"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, image.CRIUDir, "iptables-9.img"), []byte("x"), 0o600); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -215,10 +215,10 @@ func TestForgedImages(t *testing.T) {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q in it", err, c.want)
 			}
-			if f, ok := errors.AsType[*Failure](err); !ok || f.Forged != slices.Contains(blamed, c.want) {
+			if f, ok := errors.AsType[*CheckpointError](err); !ok || f.Forged != slices.Contains(blamed, c.want) {
 				t.Errorf("its maker is suspected: %v", ok && f.Forged)
 			}
-			if was, _ := os.ReadFile(filepath.Join(dir, image.IO, "stdout")); stepped != strings.Count(string(was), "\n") {
+			if was, _ := os.ReadFile(filepath.Join(dir, image.IODir, "stdout")); stepped != strings.Count(string(was), "\n") {
 				t.Errorf("it has made a step: %d lines", stepped)
 			}
 		})
@@ -231,11 +231,11 @@ func TestMarkedSockets(t *testing.T) {
 	for name, f := range map[string]*fdinfo.FileEntry{
 		"unix": {Usk: &unixsk.UnixSkEntry{Opts: mark}}, "inet": {Isk: &inetsk.InetSkEntry{Opts: mark}}, "netlink": {Nlsk: &netlinksk.NetlinkSkEntry{Opts: mark}},
 	} {
-		if !marked(f.ProtoReflect()) {
+		if !hasPacketMark(f.ProtoReflect()) {
 			t.Errorf("%s: the mark is not seen", name)
 		}
 	}
-	if marked((&fdinfo.FileEntry{Usk: &unixsk.UnixSkEntry{Opts: &skopts.SkOptsEntry{SoMark: proto.Uint32(0)}}}).ProtoReflect()) {
+	if hasPacketMark((&fdinfo.FileEntry{Usk: &unixsk.UnixSkEntry{Opts: &skopts.SkOptsEntry{SoMark: proto.Uint32(0)}}}).ProtoReflect()) {
 		t.Error("a socket without a mark is refused")
 	}
 }
@@ -249,14 +249,14 @@ func TestRestoredBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.kill()
-	for _, pid := range tree(b.pid)[1:] {
+	for _, pid := range processTree(b.pid)[1:] {
 		for kind, most := range b.limits {
 			var has unix.Rlimit
 			if err := unix.Prlimit(pid, kind, nil, &has); err != nil || has.Max != most || has.Cur > most {
 				t.Errorf("limit %d of process %d: %+v, %v", kind, pid, has, err)
 			}
 		}
-		if n, err := niceOf(pid); err != nil || n != b.nice {
+		if n, err := threadNice(pid); err != nil || n != b.nice {
 			t.Errorf("process %d is at %d, %v", pid, n, err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestRestoredBounds(t *testing.T) {
 
 // firstPage finds the code of the first process among the pages in an image: CRIU wrote into it to take it, and so it is the process's own.
 func firstPage(t *testing.T, dir string) (path string, at int64) {
-	data, err := os.ReadFile(filepath.Join(dir, image.CRIU, "pagemap-1.img"))
+	data, err := os.ReadFile(filepath.Join(dir, image.CRIUDir, "pagemap-1.img"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,12 +289,12 @@ func firstPage(t *testing.T, dir string) (path string, at int64) {
 	if !found {
 		t.Fatal("the code of the first process is not among its pages")
 	}
-	return fmt.Sprintf("%s/%s/pages-%d.img", dir, image.CRIU, head.GetPagesId()), at
+	return fmt.Sprintf("%s/%s/pages-%d.img", dir, image.CRIUDir, head.GetPagesId()), at
 }
 
 // rootMount is the number of the root's mount in an image.
 func rootMount(t *testing.T, dir string) (id int32) {
-	forge(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
+	forgeImage(t, dir, "mountpoints-*.img", func() *mnt.MntEntry { return &mnt.MntEntry{} }, func(_ int, m *mnt.MntEntry) {
 		if m.GetMountpoint() == "/" {
 			id = int32(m.GetMntId())
 		}
@@ -304,7 +304,7 @@ func rootMount(t *testing.T, dir string) (id int32) {
 
 // addFile makes one of the open files of another type.
 func addFile(t *testing.T, dir string, as fdinfo.FdTypes) {
-	forge(t, dir, "files.img", func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} }, func(_ int, f *fdinfo.FileEntry) {
+	forgeImage(t, dir, "files.img", func() *fdinfo.FileEntry { return &fdinfo.FileEntry{} }, func(_ int, f *fdinfo.FileEntry) {
 		if strings.HasSuffix(f.GetReg().GetName(), "/stderr") {
 			f.Type, f.Reg = as.Enum(), nil
 		}

@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/userfiles"
 )
 
 // TestMain lets the test binary be the agent's program, the makers of a box, and the programs that are dumped.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
-		if serve, ok := roles()[os.Args[1]]; ok {
+		if serve, ok := testPrograms()[os.Args[1]]; ok {
 			if err := serve(os.Args[2:]); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -25,16 +25,16 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func roles() map[string]func(args []string) error {
+func testPrograms() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		AgentName: func([]string) error { return ServeAgent(os.Stdin, os.Stdout, "/proc/self/exe") },
-		files.TreeCommand: func(args []string) error {
-			return files.ServeTree(args, os.Stdin, os.Stdout, os.NewFile(3, "report"))
+		userfiles.TreeCommand: func(args []string) error {
+			return userfiles.ServeTree(args, os.Stdin, os.Stdout, os.NewFile(3, "report"))
 		},
-		"stage": stage,
-		"box":   enterBox,
-		"count": count,
-		"hold":  hold,
-		"keep":  keep,
+		"stage": prepareSandbox,
+		"box":   enterSandbox,
+		"count": countProgram,
+		"hold":  holdMemory,
+		"keep":  holdUnsavable,
 	}
 }

@@ -11,22 +11,22 @@ import (
 
 // Probe looks at a running task, from its first process down, and says why it can probably not be dumped; nil says that nothing speaks
 // against it. It takes a few milliseconds and does not disturb the task. What the program starts to use later it cannot know.
-func Probe(pid int) *Failure {
-	pids := tree(pid)
-	home := [...]string{namespace(pid, "user"), namespace(pid, "mnt"), namespace(pid, "pid")}
+func Probe(pid int) *CheckpointError {
+	pids := processTree(pid)
+	home := [...]string{namespaceOf(pid, "user"), namespaceOf(pid, "mnt"), namespaceOf(pid, "pid")}
 	inside := map[string]bool{}
 	var unixes []uint32
 	for _, p := range pids {
-		here := [...]string{namespace(p, "user"), namespace(p, "mnt"), namespace(p, "pid")}
+		here := [...]string{namespaceOf(p, "user"), namespaceOf(p, "mnt"), namespaceOf(p, "pid")}
 		if here != home && !slices.Contains(here[:], "") { // the dead have none
-			return cannot(p, used("nested"))
+			return cannotSave(p, unsavableUse("nested"))
 		}
-		if tracer := status(proc(p, "status"))["TracerPid"]; tracer != "" && tracer != "0" {
-			return cannot(p, used("ptrace"))
+		if tracer := statusFields(procPath(p, "status"))["TracerPid"]; tracer != "" && tracer != "0" {
+			return cannotSave(p, unsavableUse("ptrace"))
 		}
-		for fd, to := range links(p) {
-			if why := unsaved(p, fd, to); why != "" {
-				return cannot(p, why)
+		for fd, to := range descriptorTargets(p) {
+			if why := unsavableReason(p, fd, to); why != "" {
+				return cannotSave(p, why)
 			}
 			if inode, ok := socketInode(to); ok && !inside[to] {
 				inside[to] = true
@@ -34,38 +34,38 @@ func Probe(pid int) *Failure {
 			}
 		}
 	}
-	return outsiders(unixes)
+	return externalSocket(unixes)
 }
 
-func cannot(pid int, why string) *Failure {
-	return &Failure{Class: Never, Reason: fmt.Sprintf("%s (process %s)", why, command(pid))}
+func cannotSave(pid int, why string) *CheckpointError {
+	return &CheckpointError{Class: Permanent, Reason: fmt.Sprintf("%s (process %s)", why, processName(pid))}
 }
 
-// unsaved says why an open file cannot be saved.
-func unsaved(pid, fd int, to string) string {
+// unsavableReason says why an open file cannot be saved.
+func unsavableReason(pid, fd int, to string) string {
 	switch {
 	case strings.HasPrefix(to, "anon_inode:"):
 		for what, name := range map[string]string{"io_uring": "[io_uring]", "perf_event": "[perf_event]", "userfaultfd": "[userfaultfd]", "bpf": "bpf-"} {
 			if strings.Contains(to, name) {
-				return used(what)
+				return unsavableUse(what)
 			}
 		}
 	case to == "/dev/fuse":
-		return used("/dev/fuse")
+		return unsavableUse("/dev/fuse")
 	case strings.HasPrefix(to, "/dev/nvidia") || to == "/dev/kfd" || strings.HasPrefix(to, "/dev/dri/"):
-		return used("gpu")
+		return unsavableUse("gpu")
 	case strings.HasPrefix(to, "socket:"):
-		if protocol(pid, fd) == "MPTCP" {
-			return used("mptcp")
+		if socketProtocol(pid, fd) == "MPTCP" {
+			return unsavableUse("mptcp")
 		}
 	}
 	return ""
 }
 
-// protocol names the protocol of a socket, which the kernel tells as an attribute of the descriptor.
-func protocol(pid, fd int) string {
+// socketProtocol names the protocol of a socket, which the kernel tells as an attribute of the descriptor.
+func socketProtocol(pid, fd int) string {
 	var name [32]byte
-	n, err := unix.Getxattr(proc(pid, "fd/"+strconv.Itoa(fd)), "system.sockprotoname", name[:])
+	n, err := unix.Getxattr(procPath(pid, "fd/"+strconv.Itoa(fd)), "system.sockprotoname", name[:])
 	if err != nil {
 		return ""
 	}
@@ -81,8 +81,8 @@ func socketInode(link string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// outsiders finds a unix socket of the task that is connected to one of nobody in the task.
-func outsiders(inodes []uint32) *Failure {
+// externalSocket finds a unix socket of the task that is connected to one of nobody in the task.
+func externalSocket(inodes []uint32) *CheckpointError {
 	if len(inodes) == 0 {
 		return nil
 	}
@@ -99,11 +99,11 @@ func outsiders(inodes []uint32) *Failure {
 		if !ok || s.peer == 0 || own[s.peer] {
 			continue
 		}
-		why := used("unix")
+		why := unsavableUse("unix")
 		if name := all[s.peer].name; name != "" {
 			why += ", " + name
 		}
-		return &Failure{Class: Never, Reason: why}
+		return &CheckpointError{Class: Permanent, Reason: why}
 	}
 	return nil
 }

@@ -20,25 +20,25 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// restorer is an agent that restores.
-type restorer struct {
-	spec    *RestoreSpec
-	note    note
-	mounts  map[string]string // where each mount from outside is to be taken from, by key
-	pid     int
-	evil    error // what the user may not have
-	checked bool  // the processes were looked at when they had their rights
+// restoreAgent is an agent that restores.
+type restoreAgent struct {
+	spec          *RestoreSpec
+	metadata      imageMetadata
+	mountSources  map[string]string // where each mount from outside is to be taken from, by key
+	pid           int
+	violation     error // what the user may not have
+	rightsChecked bool  // the processes were looked at when they had their rights
 }
 
-// restore does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
-func restore(spec *RestoreSpec) (result RestoreResult, err error) {
+// restoreTask does it, in the agent, on a thread that is not used for anything else afterwards. The tree is a child of this process.
+func restoreTask(spec *RestoreSpec) (result RestoreResult, err error) {
 	start := time.Now()
-	r := &restorer{spec: spec}
-	if r.note, err = readNote(spec.Dir); err != nil {
+	r := &restoreAgent{spec: spec}
+	if r.metadata, err = readNote(spec.Dir); err != nil {
 		return result, err
 	}
-	if err := screen(spec, &r.note); err != nil {
-		result.failure = refusal(err)
+	if err := screenImage(spec, &r.metadata); err != nil {
+		result.failure = refusedImageError(err)
 		result.Total = time.Since(start)
 		return result, nil
 	}
@@ -55,37 +55,37 @@ func restore(spec *RestoreSpec) (result RestoreResult, err error) {
 	}
 	defer closeAll(streams)
 	// The kernel lets nobody put a connection in order from within a user namespace that does not own the network.
-	result.Closed = r.note.Nested
+	result.Closed = r.metadata.Nested
 	err = r.run(streams, result.Closed)
-	if err != nil && r.evil == nil && !result.Closed && r.connections() {
+	if err != nil && r.violation == nil && !result.Closed && r.failedOnTCP() {
 		result.Closed = true
 		err = r.run(streams, true)
 	}
-	if err != nil && r.evil == nil && r.ended() {
+	if err != nil && r.violation == nil && r.taskEnded() {
 		err = nil
 	}
 	if err != nil {
-		if result.failure = failureOf(filepath.Join(spec.Dir, restoreLog), err); r.evil != nil {
-			result.failure = refusal(r.evil)
+		if result.failure = errorFromLog(filepath.Join(spec.Dir, restoreLog), err); r.violation != nil {
+			result.failure = refusedImageError(r.violation)
 		}
 		result.Total = time.Since(start)
 		return result, nil
 	}
 	// It may have been saved before it heard that it was to live on without its parent, as on a machine that has no time for it: then it would die with us.
-	if spec.InitStop && !release(r.pid, syscall.SIGUSR2, hearing) {
+	if spec.InitStop && !signalInit(r.pid, syscall.SIGUSR2, restoredDetachTimeout) {
 		return result, fmt.Errorf("first process %d: %w: it does not hear that it is to live on without its parent", r.pid, roost.Unavailable)
 	}
 	result.PID, result.Total = r.pid, time.Since(start)
 	if spec.PIDFile != "" {
-		err = leave(spec.PIDFile, strconv.Itoa(r.pid))
+		err = writeAtomically(spec.PIDFile, strconv.Itoa(r.pid))
 	}
 	return result, err
 }
 
-// refusal is the failure of an image that was refused.
-func refusal(err error) *Failure {
+// refusedImageError is the failure of an image that was refused.
+func refusedImageError(err error) *CheckpointError {
 	_, forged := errors.AsType[forgedError](err)
-	return &Failure{Class: Never, Reason: err.Error(), Forged: forged}
+	return &CheckpointError{Class: Permanent, Reason: err.Error(), Forged: forged}
 }
 
 // mountRoot makes the machine's root, without what is mounted below it, the root of what is restored. It is seen by this thread alone.
@@ -103,39 +103,39 @@ func mountRoot(root string) error {
 	return nil
 }
 
-// leave writes a file under its name only when it is whole.
-func leave(path, text string) error {
+// writeAtomically writes a file under its name only when it is whole.
+func writeAtomically(path, text string) error {
 	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(path+".new", path)
 }
 
-// stream is an open file for a task's stream, and what it was called.
-type stream struct {
+// taskStream is an open file for a task's stream, and what it was called.
+type taskStream struct {
 	key  string
 	file *os.File
 }
 
-func closeAll(list []stream) {
+func closeAll(list []taskStream) {
 	for _, s := range list {
 		s.file.Close()
 	}
 }
 
 // openStreams opens files with the user's rights, and cuts off what was written to them after the checkpoint: it will be written again.
-func (r *restorer) openStreams() (list []stream, err error) {
+func (r *restoreAgent) openStreams() (list []taskStream, err error) {
 	for _, s := range r.spec.Streams {
-		length, ok := r.note.Streams[s.Inside]
+		length, ok := r.metadata.Streams[s.Inside]
 		if !ok {
 			continue
 		}
-		f, err := openAs(r.spec.User, s.Path)
+		f, err := openAsUser(r.spec.User, s.Path)
 		if err != nil {
 			closeAll(list)
 			return nil, fmt.Errorf("stream %s: %w", s.Path, err)
 		}
-		list = append(list, stream{strings.TrimPrefix(s.Inside, "/"), f})
+		list = append(list, taskStream{strings.TrimPrefix(s.Inside, "/"), f})
 		info, err := f.Stat()
 		if err == nil && info.Mode().IsRegular() && info.Size() > length {
 			err = f.Truncate(length)
@@ -148,8 +148,8 @@ func (r *restorer) openStreams() (list []stream, err error) {
 	return list, nil
 }
 
-func (r *restorer) run(streams []stream, shut bool) error {
-	dir, err := os.Open(filepath.Join(r.spec.Dir, image.CRIU))
+func (r *restoreAgent) run(streams []taskStream, shut bool) error {
+	dir, err := os.Open(filepath.Join(r.spec.Dir, image.CRIUDir))
 	if err != nil {
 		return err
 	}
@@ -159,14 +159,14 @@ func (r *restorer) run(streams []stream, shut bool) error {
 		return err
 	}
 	defer work.Close()
-	o := options(dir, work, restoreLog)
+	o := criuOptions(dir, work, restoreLog)
 	o.RstSibling = proto.Bool(true)
 	o.Root = proto.String(r.spec.Root)
 	if shut {
 		o.TcpEstablished, o.TcpClose = nil, proto.Bool(true)
 	}
-	for _, m := range r.note.Mounts {
-		o.External = append(o.External, "mnt["+m.key()+"]:"+r.mounts[m.key()])
+	for _, m := range r.metadata.Mounts {
+		o.External = append(o.External, "mnt["+m.key()+"]:"+r.mountSources[m.key()])
 	}
 	for _, s := range streams {
 		// The library starts CRIU without handing on files, so this one must survive exec by itself.
@@ -177,10 +177,10 @@ func (r *restorer) run(streams []stream, shut bool) error {
 		defer unix.Close(fd)
 		o.InheritFd = append(o.InheritFd, &rpc.InheritFd{Key: proto.String(s.key), Fd: proto.Int32(int32(fd))})
 	}
-	r.checked = false
-	err = swrkRestore(r.spec.CRIU, o, r.stage)
-	if r.evil != nil {
-		return r.evil
+	r.rightsChecked = false
+	err = restoreByRPC(r.spec.CRIU, o, r.onStage)
+	if r.violation != nil {
+		return r.violation
 	}
 	if err != nil {
 		return err
@@ -188,29 +188,29 @@ func (r *restorer) run(streams []stream, shut bool) error {
 	if r.pid == 0 {
 		return fmt.Errorf("CRIU told no pid")
 	}
-	if !r.checked {
-		r.evil = errors.New("it runs, and nobody has looked at what it is")
-		destroy(tree(r.pid))
-		return r.evil
+	if !r.rightsChecked {
+		r.violation = errors.New("it runs, and nobody has looked at what it is")
+		killAll(processTree(r.pid))
+		return r.violation
 	}
 	return nil
 }
 
-// connections reports whether the last run failed over a TCP connection.
-func (r *restorer) connections() bool {
-	return slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
+// failedOnTCP reports whether the last run failed over a TCP connection.
+func (r *restoreAgent) failedOnTCP() bool {
+	return slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), func(line string) bool {
 		return strings.Contains(line, "TCP repair") || strings.Contains(line, "Cannot assign requested address") || strings.Contains(line, "Can't connect inet socket")
 	})
 }
 
-// ended reports whether the last run failed because the task was restored and has ended since. CRIU lets go of one process after the other, and those that run
+// taskEnded reports whether the last run failed because the task was restored and has ended since. CRIU lets go of one process after the other, and those that run
 // already may end the others, as the first of a PID namespace does by its own end; CRIU gives up then and kills what is left. A first process that had ended
 // before is as it would be without that: it waits for its parent to be told its status.
-func (r *restorer) ended() bool {
-	if r.pid == 0 || !slices.ContainsFunc(errorsIn(filepath.Join(r.spec.Dir, restoreLog)), letGo) {
+func (r *restoreAgent) taskEnded() bool {
+	if r.pid == 0 || !slices.ContainsFunc(logErrors(filepath.Join(r.spec.Dir, restoreLog)), isProcessGone) {
 		return false
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) { // the first waits for all others to be gone
+	for end := time.Now().Add(detachTimeout); time.Now().Before(end); time.Sleep(time.Millisecond) { // the first waits for all others to be gone
 		if code, ok := exitCode(r.pid); ok {
 			return !(code.Signaled() && code.Signal() == syscall.SIGKILL)
 		}
@@ -218,39 +218,39 @@ func (r *restorer) ended() bool {
 	return false
 }
 
-// letGo reports whether a line of CRIU's says that a process was gone when it was to be let go of.
-func letGo(line string) bool {
+// isProcessGone reports whether a line of CRIU's says that a process was gone when it was to be let go of.
+func isProcessGone(line string) bool {
 	return strings.Contains(line, "Unable to detach") && strings.Contains(line, "No such process")
 }
 
-// stage is called while the restored processes stand still.
-func (r *restorer) stage(stage string, pid int) error {
+// onStage is called while the restored processes stand still.
+func (r *restoreAgent) onStage(stage string, pid int) error {
 	switch stage {
-	case processesThere:
+	case processesCreated:
 		r.pid = pid
-		r.judge(lawful(tree(r.pid), r.spec.User, filepath.Join(r.spec.Dir, restoreLog)))
-	case rightsTaken:
-		if r.evil == nil {
-			r.judge(r.unchanged())
+		r.killOnViolation(checkAccess(processTree(r.pid), r.spec.User, filepath.Join(r.spec.Dir, restoreLog)))
+	case rightsAssumed:
+		if r.violation == nil {
+			r.killOnViolation(r.checkRestored())
 		}
-		if r.evil == nil {
-			r.judge(r.rebound(tree(r.pid)))
+		if r.violation == nil {
+			r.killOnViolation(r.enforceLimits(processTree(r.pid)))
 		}
-		if r.checked = r.evil == nil; r.checked {
-			repin(tree(r.pid), r.note.Pins)
+		if r.rightsChecked = r.violation == nil; r.rightsChecked {
+			restoreAffinities(processTree(r.pid), r.metadata.Pins)
 		}
 	}
-	return r.evil
+	return r.violation
 }
 
-// judge kills all that was restored if there is something against it. None of it has made a step.
-func (r *restorer) judge(evil error) {
-	if r.evil = evil; evil == nil {
+// killOnViolation kills all that was restored if there is something against it. None of it has made a step.
+func (r *restoreAgent) killOnViolation(evil error) {
+	if r.violation = evil; evil == nil {
 		return
 	}
-	all := tree(r.pid)
-	for _, pid := range append(all, tree(os.Getpid())[1:]...) { // what is in no tree of ours, and CRIU last, which would let go of those that it traces
+	all := processTree(r.pid)
+	for _, pid := range append(all, processTree(os.Getpid())[1:]...) { // what is in no tree of ours, and CRIU last, which would let go of those that it traces
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
-	destroy(all)
+	killAll(all)
 }

@@ -16,15 +16,15 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/checkpoint/image"
-	"github.com/roost-batch/roost/internal/files"
+	"github.com/roost-batch/roost/internal/userfiles"
 )
 
 // A node that has run a task has the key of its images and may make one of its own. CRIU restores it with root's rights and does whatever it says: it
 // gives processes any rights, mounts anything, makes device files. So the image is held against what a task can be, before CRIU sees it. What comes of it
 // is looked at once more when the processes are there (unchanged), and what they have open when it is certain what that is (lawful).
 
-// screen says what in an image no task of the spec's user can have left behind.
-func screen(spec *RestoreSpec, n *note) error {
+// screenImage says what in an image no task of the spec's user can have left behind.
+func screenImage(spec *RestoreSpec, n *imageMetadata) error {
 	if spec.InitStop && spec.Init == "" {
 		return fmt.Errorf("restore: %w: nothing says what its first process is", roost.Internal)
 	}
@@ -65,13 +65,13 @@ func screen(spec *RestoreSpec, n *note) error {
 // screenNames lets only files pass that tell of processes, their memory and what they have open, in namespaces that a box has. A file of another name, as
 // of a network or of its rules, would have CRIU run programs on it.
 func screenNames(dir string) error {
-	entries, err := os.ReadDir(filepath.Join(dir, image.CRIU))
+	entries, err := os.ReadDir(filepath.Join(dir, image.CRIUDir))
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		if !e.Type().IsRegular() || !knownFile().MatchString(e.Name()) {
-			return unfit("there is a file %.100q in it", e.Name())
+			return badImageError("there is a file %.100q in it", e.Name())
 		}
 	}
 	return nil
@@ -91,11 +91,11 @@ func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 	seen := map[uint32]bool{}
 	for i, p := range all {
 		if seen[p.GetPid()] {
-			return nil, unfit("process %d is there twice", p.GetPid())
+			return nil, badImageError("process %d is there twice", p.GetPid())
 		}
 		first := i == 0 && p.GetPid() == 1 && p.GetPpid() == 0 && len(p.GetThreads()) == 1
 		if !first && (i == 0 || p.GetPid() <= 1 || !seen[p.GetPpid()]) {
-			return nil, unfit("process %d is below none of its first process", p.GetPid())
+			return nil, badImageError("process %d is below none of its first process", p.GetPid())
 		}
 		if !slices.Contains(p.GetThreads(), p.GetPid()) { // CRIU writes anything as the thread of a dead one
 			if err := screenDead(dir, p.GetPid()); err != nil {
@@ -105,13 +105,13 @@ func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 		}
 		for _, tid := range append([]uint32{p.GetPid()}, p.GetThreads()...) {
 			if seen[tid] && tid != p.GetPid() {
-				return nil, unfit("thread %d is there twice", tid)
+				return nil, badImageError("thread %d is there twice", tid)
 			}
 			seen[tid] = true
 		}
 	}
 	if len(all) == 0 {
-		return nil, unfit("there are no processes in it")
+		return nil, badImageError("there are no processes in it")
 	}
 	return all, nil
 }
@@ -120,7 +120,7 @@ func screenTree(dir string) ([]*pstree.PstreeEntry, error) {
 func screenDead(dir string, pid uint32) error {
 	c, err := readEntry(dir, fmt.Sprintf("core-%d.img", pid), func() *core.CoreEntry { return &core.CoreEntry{} })
 	if err == nil && c.GetTc().GetTaskState() != taskDead {
-		err = unfit("process %d has no threads, and is not dead: %d", pid, c.GetTc().GetTaskState())
+		err = badImageError("process %d has no threads, and is not dead: %d", pid, c.GetTc().GetTaskState())
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 		return err
 	}
 	if len(all) != 1 {
-		return unfit("inventory.img has %d entries", len(all))
+		return badImageError("inventory.img has %d entries", len(all))
 	}
 	root := all[0].GetRootIds()
 	var home [8]uint32
@@ -150,22 +150,22 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 		if err != nil {
 			return err
 		}
-		here := namespaces(k)
+		here := processNamespaces(k)
 		if i == 0 {
 			home = here
 		}
-		shared := namespaces(root)
+		shared := processNamespaces(root)
 		own := here[0] != shared[0] && here[1] != shared[1] && here[2] != shared[2] && here[3] != shared[3]
 		if here != home || !own || here[4] != shared[4] || here[5] != shared[5] {
-			return unfit("process %d is not in the namespaces of a box", p.GetPid())
+			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
 		}
 		if c, err := readEntries(dir, fmt.Sprintf("core-%d.img", p.GetPid()), func() *core.CoreEntry { return &core.CoreEntry{} }); err != nil {
 			return err
 		} else if len(c) == 1 && c[0].GetIds() != nil {
-			return unfit("process %d is not in the namespaces of a box", p.GetPid())
+			return badImageError("process %d is not in the namespaces of a box", p.GetPid())
 		}
 	}
-	if home[7] == namespaces(root)[7] {
+	if home[7] == processNamespaces(root)[7] {
 		return nil // no user namespace of its own
 	}
 	u, err := readEntry(dir, "userns-"+strconv.FormatUint(uint64(home[7]), 10)+".img", func() *userns.UsernsEntry { return &userns.UsernsEntry{} })
@@ -174,15 +174,15 @@ func screenNamespaces(dir string, pids []*pstree.PstreeEntry) error {
 	}
 	for _, m := range [][]*userns.UidGidExtent{u.GetUidMap(), u.GetGidMap()} {
 		if len(m) != 1 || m[0].GetFirst() != m[0].GetLowerFirst() {
-			return unfit("its user namespace gives other numbers to users")
+			return badImageError("its user namespace gives other numbers to users")
 		}
 	}
 	return nil
 }
 
-// namespaces are those of a process: four that are its own, two that it shares with the machine, that of clocks, of which it has its own when it was restored,
+// processNamespaces are those of a process: four that are its own, two that it shares with the machine, that of clocks, of which it has its own when it was restored,
 // and that of users.
-func namespaces(k *core.TaskKobjIdsEntry) [8]uint32 {
+func processNamespaces(k *core.TaskKobjIdsEntry) [8]uint32 {
 	return [8]uint32{k.GetPidNsId(), k.GetIpcNsId(), k.GetUtsNsId(), k.GetMntNsId(), k.GetNetNsId(), k.GetCgroupNsId(), k.GetTimeNsId(), k.GetUserNsId()}
 }
 
@@ -197,48 +197,48 @@ const (
 func screenThread(c *core.CoreEntry, spec *RestoreSpec, first bool) error {
 	t := c.GetThreadCore()
 	if t == nil || t.GetCreds() == nil {
-		return unfit("a thread has no rights of its own in it")
+		return badImageError("a thread has no rights of its own in it")
 	}
 	if p := t.GetSchedPolicy(); p != schedOther && p != schedBatch && p != schedIdle {
-		return forged("a thread would run before all others of the machine")
+		return newForgedError("a thread would run before all others of the machine")
 	}
-	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < oomScore() {
-		return unfit("a process would be dearer to the machine than its starter")
+	if c.GetTc().GetOomScoreAdj() < 0 && int(c.GetTc().GetOomScoreAdj()) < ownOOMScore() {
+		return badImageError("a process would be dearer to the machine than its starter")
 	}
-	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayLogin(tc.GetLoginuid()) { // only the first thread of a process says it
-		return unfit("a process would be of the login of uid %d", tc.GetLoginuid())
+	if tc := c.GetTc(); tc != nil && tc.Loginuid != nil && !mayUseLoginUID(tc.GetLoginuid()) { // only the first thread of a process says it
+		return badImageError("a process would be of the login of uid %d", tc.GetLoginuid())
 	}
 	if first && spec.Init != "" {
-		return screenRights(t.GetCreds(), files.Credential{}, true)
+		return screenRights(t.GetCreds(), userfiles.UserCredential{}, true)
 	}
 	return screenRights(t.GetCreds(), spec.User, first || spec.User.UID == 0)
 }
 
-// oomScore is how dear we are ourselves.
-func oomScore() int {
+// ownOOMScore is how dear we are ourselves.
+func ownOOMScore() int {
 	text, _ := os.ReadFile("/proc/self/oom_score_adj")
 	n, _ := strconv.Atoi(string(text[:max(0, len(text)-1)]))
 	return n
 }
 
 // screenRights compares a thread's ids and capabilities with its user's.
-func screenRights(c *creds.CredsEntry, user files.Credential, capable bool) error {
+func screenRights(c *creds.CredsEntry, user userfiles.UserCredential, capable bool) error {
 	if capable && c.GetUid() == 0 && user.UID != 0 { // the first process of a box without a program of ours, in tests
-		user = files.Credential{}
+		user = userfiles.UserCredential{}
 	}
 	for _, id := range []uint32{c.GetUid(), c.GetEuid(), c.GetSuid(), c.GetFsuid()} {
 		if id != user.UID {
-			return forged("a process has uid %d, and the task is of uid %d", id, user.UID)
+			return newForgedError("a process has uid %d, and the task is of uid %d", id, user.UID)
 		}
 	}
 	for _, id := range []uint32{c.GetGid(), c.GetEgid(), c.GetSgid(), c.GetFsgid()} {
 		if id != user.GID && !slices.Contains(user.Groups, id) {
-			return unfit("a process has gid %d, and the task is of gid %d", id, user.GID)
+			return badImageError("a process has gid %d, and the task is of gid %d", id, user.GID)
 		}
 	}
 	for _, id := range c.GetGroups() {
 		if id != user.GID && !slices.Contains(user.Groups, id) {
-			return unfit("a process is of group %d, and the task's user is not", id)
+			return badImageError("a process is of group %d, and the task's user is not", id)
 		}
 	}
 	if capable {
@@ -247,12 +247,12 @@ func screenRights(c *creds.CredsEntry, user files.Credential, capable bool) erro
 	for _, set := range [][]uint32{c.GetCapInh(), c.GetCapPrm(), c.GetCapEff()} {
 		for _, word := range set {
 			if word != 0 {
-				return forged("a process has capabilities")
+				return newForgedError("a process has capabilities")
 			}
 		}
 	}
 	if c.GetSecbits() != 0 {
-		return forged("a process keeps capabilities when its user changes")
+		return newForgedError("a process keeps capabilities when its user changes")
 	}
 	return nil
 }

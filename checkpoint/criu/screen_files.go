@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// creating are the flags with which opening changes something. They are not among those of an open file (open(2), F_GETFL).
-const creating = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
+// createFlags are the flags with which opening changes something. They are not among those of an open file (open(2), F_GETFL).
+const createFlags = unix.O_CREAT | unix.O_EXCL | unix.O_TRUNC
 
 // screenFiles looks at what the processes have open, before CRIU opens it with root's rights: nothing may be made, cut, sent or taken by that which the user
 // may not do. Whether the user may have a file open is looked at when it is (lawful).
@@ -37,11 +37,11 @@ func screenFiles(spec *RestoreSpec) error {
 		if err := screenFile(f, spec.User.UID); err != nil {
 			return err
 		}
-		if !ownsSignals(f.ProtoReflect(), spec.User.UID) {
-			return unfit("an open file signals with the rights of another")
+		if !sendsSignals(f.ProtoReflect(), spec.User.UID) {
+			return badImageError("an open file signals with the rights of another")
 		}
-		if marked(f.ProtoReflect()) {
-			return forged("a socket marks its packets")
+		if hasPacketMark(f.ProtoReflect()) {
+			return newForgedError("a socket marks its packets")
 		}
 		names[f.GetId()] = f.GetReg().GetName()
 		if name := string(f.GetUsk().GetName()); name != "" && name[0] != 0 {
@@ -54,14 +54,14 @@ func screenFiles(spec *RestoreSpec) error {
 	}
 	for _, t := range ttys {
 		if t.GetType() != tty.TtyType_PTY {
-			return unfit("it has the machine's terminal open")
+			return badImageError("it has the machine's terminal open")
 		}
 	}
 	ghosts, err := screenRemaps(spec, names)
 	if err != nil {
 		return err
 	}
-	return mayMake(spec, append(made, ghosts...))
+	return mayCreate(spec, append(made, ghosts...))
 }
 
 // pidfd is a file that stands for a process of the box.
@@ -71,36 +71,36 @@ const pidfd fdinfo.FdTypes = 20
 func screenFile(f *fdinfo.FileEntry, uid uint32) error {
 	switch f.GetType() {
 	case fdinfo.FdTypes_REG:
-		if r := f.GetReg(); r == nil || r.GetFlags()&creating != 0 || r.GetExt() {
-			return forged("it would make or cut the file %.200q", r.GetName())
+		if r := f.GetReg(); r == nil || r.GetFlags()&createFlags != 0 || r.GetExt() {
+			return newForgedError("it would make or cut the file %.200q", r.GetName())
 		}
 	case fdinfo.FdTypes_INETSK:
 		s := f.GetIsk()
 		if s.GetIpOpts().GetRaw() != nil {
-			return unfit("it has a socket that only root may open")
+			return badImageError("it has a socket that only root may open")
 		}
 		plain := s.GetType() == unix.SOCK_STREAM && s.GetProto() == unix.IPPROTO_TCP || s.GetType() == unix.SOCK_DGRAM && slices.Contains([]uint32{unix.IPPROTO_UDP, unix.IPPROTO_UDPLITE}, s.GetProto())
-		if !plain || uid != 0 && s.GetSrcPort() != 0 && s.GetSrcPort() < firstPort() {
-			return unfit("it has a socket that only root may open")
+		if !plain || uid != 0 && s.GetSrcPort() != 0 && s.GetSrcPort() < firstUnprivilegedPort() {
+			return badImageError("it has a socket that only root may open")
 		}
 	case fdinfo.FdTypes_NETLINKSK:
 		if slices.ContainsFunc(f.GetNlsk().GetGroups(), func(g uint32) bool { return g != 0 }) {
-			return unfit("it has a socket that only root may open")
+			return badImageError("it has a socket that only root may open")
 		}
 	case fdinfo.FdTypes_UNIXSK:
 		if p := f.GetUsk().GetFilePerms(); p != nil && p.GetUid() != uid {
-			return unfit("it has a socket of uid %d", p.GetUid())
+			return badImageError("it has a socket of uid %d", p.GetUid())
 		}
 	case fdinfo.FdTypes_PIPE, fdinfo.FdTypes_FIFO, fdinfo.FdTypes_EVENTFD, fdinfo.FdTypes_EVENTPOLL, fdinfo.FdTypes_INOTIFY, fdinfo.FdTypes_SIGNALFD,
 		fdinfo.FdTypes_TTY, fdinfo.FdTypes_TIMERFD, fdinfo.FdTypes_MEMFD, pidfd:
 	default:
-		return unfit("it has something open that no task may open: %v", f.GetType())
+		return badImageError("it has something open that no task may open: %v", f.GetType())
 	}
 	return nil
 }
 
-// firstPort is the first that anybody may listen at.
-func firstPort() uint32 {
+// firstUnprivilegedPort is the first that anybody may listen at.
+func firstUnprivilegedPort() uint32 {
 	text, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
 	n, perr := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 16)
 	if err != nil || perr != nil {
@@ -109,15 +109,15 @@ func firstPort() uint32 {
 	return uint32(n)
 }
 
-// ownsSignals reports whether the signals that an open file sends (F_SETOWN), wherever in its entry that is said, are sent with the user's rights.
-func ownsSignals(m protoreflect.Message, uid uint32) bool {
+// sendsSignals reports whether the signals that an open file sends (F_SETOWN), wherever in its entry that is said, are sent with the user's rights.
+func sendsSignals(m protoreflect.Message, uid uint32) bool {
 	good := true
 	if o, ok := m.Interface().(*fown.FownEntry); ok {
 		return o.GetPid() == 0 || o.GetUid() == uid && o.GetEuid() == uid
 	}
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		if f.Message() != nil && !f.IsList() && !f.IsMap() {
-			good = good && ownsSignals(v.Message(), uid)
+			good = good && sendsSignals(v.Message(), uid)
 		}
 		return good
 	})
@@ -139,12 +139,12 @@ func screenRemaps(spec *RestoreSpec, names map[uint32]string) (made []string, er
 			made = append(made, filepath.Join("/", names[r.GetOrigId()]))
 		case remap.RemapType_LINKED: // CRIU has named it at the dump, and takes the name away
 			if !regexp.MustCompile(`^link_remap\.[0-9]+$`).MatchString(filepath.Base(names[r.GetRemapId()])) {
-				return nil, unfit("it would take away the file %.200q", names[r.GetRemapId()])
+				return nil, badImageError("it would take away the file %.200q", names[r.GetRemapId()])
 			}
 			made = append(made, filepath.Join("/", names[r.GetRemapId()]))
 		case remap.RemapType_PROCFS:
 		default:
-			return nil, unfit("it has a file of an unknown kind")
+			return nil, badImageError("it has a file of an unknown kind")
 		}
 	}
 	return made, nil
@@ -161,23 +161,23 @@ func screenGhost(spec *RestoreSpec, id uint32) error {
 	plain := kind == unix.S_IFREG || kind == unix.S_IFDIR || kind == unix.S_IFIFO || kind == unix.S_IFLNK
 	mine := g.GetUid() == spec.User.UID && (g.GetGid() == spec.User.GID || slices.Contains(spec.User.Groups, g.GetGid()))
 	if !plain || !mine || g.GetMode()&(unix.S_ISUID|unix.S_ISGID) != 0 && spec.User.UID != 0 {
-		return unfit("it has a deleted file open that is not the task's: mode %o, uid %d", g.GetMode(), g.GetUid())
+		return badImageError("it has a deleted file open that is not the task's: mode %o, uid %d", g.GetMode(), g.GetUid())
 	}
 	return nil
 }
 
-// mayMake wants the user to be able to make files where CRIU will with root's rights, if only for a moment.
-func mayMake(spec *RestoreSpec, paths []string) error {
+// mayCreate wants the user to be able to make files where CRIU will with root's rights, if only for a moment.
+func mayCreate(spec *RestoreSpec, paths []string) error {
 	if spec.User.UID == 0 || len(paths) == 0 {
 		return nil
 	}
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread with the user's rights ends with the goroutine
-		err := become(spec.User)
+		err := assumeUser(spec.User)
 		for _, path := range paths {
-			if err == nil && !mayMakeAt(outsideOf(spec, path)) {
-				err = unfit("it would make the file %.200q, where its user may make none", path)
+			if err == nil && !mayCreateAt(hostPath(spec, path)) {
+				err = badImageError("it would make the file %.200q, where its user may make none", path)
 			}
 		}
 		done <- err
@@ -185,8 +185,8 @@ func mayMake(spec *RestoreSpec, paths []string) error {
 	return <-done
 }
 
-// mayMakeAt reports whether this thread may make a file; of directories that are not there any more, the first that is counts.
-func mayMakeAt(path string) bool {
+// mayCreateAt reports whether this thread may make a file; of directories that are not there any more, the first that is counts.
+func mayCreateAt(path string) bool {
 	if path == "" {
 		return true
 	}
@@ -198,15 +198,15 @@ func mayMakeAt(path string) bool {
 	}
 }
 
-// outsideOf is where the machine has what the task sees at a path; empty for what is the box's alone.
-func outsideOf(spec *RestoreSpec, path string) string {
+// hostPath is where the machine has what the task sees at a path; empty for what is the box's alone.
+func hostPath(spec *RestoreSpec, path string) string {
 	best, from := "", ""
 	for inside, outside := range spec.External {
 		if (path == inside || strings.HasPrefix(path, inside+"/")) && len(inside) > len(best) {
 			best, from = inside, outside
 		}
 	}
-	for inside := range madeMounts() {
+	for inside := range sandboxMounts() {
 		if strings.HasPrefix(path, inside+"/") && len(inside) > len(best) {
 			return ""
 		}

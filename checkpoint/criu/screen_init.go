@@ -8,12 +8,12 @@ import (
 )
 
 // The first process of a box is root's own program of a page, and its state comes from the image like all else. It is safe for this: its code is compared
-// with the machine's own file when the process is there (firstUnchanged); it stands behind a system call that it makes,
+// with the machine's own file when the process is there (checkInit); it stands behind a system call that it makes,
 // from where its code sets every register before it makes the next; it has no handlers of signals and nothing else that could be run; and its data are two
 // words on its stack, a set of signals and a status, which lead it nowhere.
 
-// resumeAt are the places, from the beginning of its file, at which it can stand: behind its system calls, and where it begins anew.
-func resumeAt() []uint64 { return []uint64{0xea, 0x102, 0x123, 0x140, 0x15b} }
+// resumePoints are the places, from the beginning of its file, at which it can stand: behind its system calls, and where it begins anew.
+func resumePoints() []uint64 { return []uint64{0xea, 0x102, 0x123, 0x140, 0x15b} }
 
 // Where its file is mapped, and the parts of x86 that its registers must have: 64 bits, user mode.
 const (
@@ -42,42 +42,42 @@ func screenInit(dir string) error {
 	if err != nil {
 		return err
 	}
-	stack, err := initAreas(m)
+	stack, err := checkInitMemory(m)
 	if err != nil {
 		return err
 	}
 	r := c.GetThreadInfo().GetGpregs()
 	at := false
-	for _, place := range resumeAt() {
+	for _, place := range resumePoints() {
 		at = at || r.GetIp() == initBase+place
 	}
 	t := c.GetTc()
 	rseq := c.GetThreadCore().GetRseqEntry()
 	switch {
 	case c.GetMtype() != core.CoreEntry_X86_64 || r.GetMode() != corex86.UserX86RegsMode_NATIVE || r.GetCs() != userCode || r.GetSs() != userData:
-		return unfit("its first process runs in another mode")
+		return badImageError("its first process runs in another mode")
 	case !at:
-		return unfit("its first process stands where it never does, at %#x", r.GetIp())
+		return badImageError("its first process stands where it never does, at %#x", r.GetIp())
 	case r.GetSp()%8 != 0 || r.GetSp() < stack.GetStart() || r.GetSp() > stack.GetEnd()-64:
-		return unfit("its first process has no stack")
+		return badImageError("its first process has no stack")
 	case t == nil || t.GetTaskState() != taskAlive || t.GetPersonality() != 0:
-		return unfit("its first process is in no state that it can be in")
+		return badImageError("its first process is in no state that it can be in")
 	case rseq.GetRseqAbiPointer() != 0 || rseq.GetRseqCsPointer() != 0:
-		return unfit("its first process has restartable sequences")
+		return badImageError("its first process has restartable sequences")
 	}
 	for _, s := range t.GetSigactions() {
 		if s.GetSigaction() > 1 { // neither default nor ignored
-			return unfit("its first process handles signals")
+			return badImageError("its first process handles signals")
 		}
 	}
 	return nil
 }
 
-// initAreas wants its memory to be its code, a stack, and what the kernel gives.
-func initAreas(m *mm.MmEntry) (stack *vma.VmaEntry, err error) {
+// checkInitMemory wants its memory to be its code, a stack, and what the kernel gives.
+func checkInitMemory(m *mm.MmEntry) (stack *vma.VmaEntry, err error) {
 	code := 0
 	if len(m.GetAios()) > 0 {
-		return nil, unfit("its first process has memory that it never asks for")
+		return nil, badImageError("its first process has memory that it never asks for")
 	}
 	for _, v := range m.GetVmas() {
 		status, readOnly := v.GetStatus(), v.GetProt()&2 == 0
@@ -88,11 +88,11 @@ func initAreas(m *mm.MmEntry) (stack *vma.VmaEntry, err error) {
 		case status&vmaAnon != 0 && status&vmaFile == 0 && v.GetProt() == 3 && stack == nil && v.GetEnd() > v.GetStart()+4096:
 			stack = v
 		default:
-			return nil, unfit("its first process has memory that it never asks for, at %#x", v.GetStart())
+			return nil, badImageError("its first process has memory that it never asks for, at %#x", v.GetStart())
 		}
 	}
 	if code != 1 || stack == nil {
-		return nil, unfit("its first process has other memory than it begins with")
+		return nil, badImageError("its first process has other memory than it begins with")
 	}
 	return stack, nil
 }

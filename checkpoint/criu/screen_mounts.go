@@ -10,24 +10,24 @@ import (
 	"github.com/roost-batch/roost/checkpoint/image"
 )
 
-// madeMounts are the file systems that belong to a box and that CRIU makes, by where they are.
-func madeMounts() map[string]mnt.Fstype {
+// sandboxMounts are the file systems that belong to a box and that CRIU makes, by where they are.
+func sandboxMounts() map[string]mnt.Fstype {
 	return map[string]mnt.Fstype{"/proc": mnt.Fstype_PROC, "/dev/mqueue": mnt.Fstype_MQUEUE, "/dev/pts": mnt.Fstype_DEVPTS, "/dev/shm": mnt.Fstype_TMPFS}
 }
 
 // screenMounts wants the mounts to be a box's: the machine's root, what belongs to the box, and what is from outside, each where it is on the machine or where
 // the spec has it.
-func screenMounts(spec *RestoreSpec, n *note) error {
+func screenMounts(spec *RestoreSpec, n *imageMetadata) error {
 	outside := map[string]bool{}
 	for _, m := range n.Mounts {
 		if m.Key != "" || !filepath.IsAbs(m.Inside) || filepath.Clean(m.Inside) != m.Inside || m.Inside == "/" || outside[m.key()] {
-			return unfit("it has a mount at %.200q", m.Inside)
+			return badImageError("it has a mount at %.200q", m.Inside)
 		}
 		outside[m.key()] = true
 	}
-	names, err := filepath.Glob(filepath.Join(spec.Dir, image.CRIU, "mountpoints-*.img"))
+	names, err := filepath.Glob(filepath.Join(spec.Dir, image.CRIUDir, "mountpoints-*.img"))
 	if err != nil || len(names) != 1 {
-		return unfit("it has %d lists of mounts", len(names))
+		return badImageError("it has %d lists of mounts", len(names))
 	}
 	all, err := readEntries(spec.Dir, filepath.Base(names[0]), func() *mnt.MntEntry { return &mnt.MntEntry{} })
 	if err != nil {
@@ -36,26 +36,26 @@ func screenMounts(spec *RestoreSpec, n *note) error {
 	seen := map[string]bool{}
 	for _, m := range all {
 		at := m.GetMountpoint()
-		if seen[at] || m.GetSharedId() != 0 || m.GetMasterId() != 0 || m.GetWithPlugin() || !mountFits(m, outside) {
-			return unfit("it has a mount at %.200q", at)
+		if seen[at] || m.GetSharedId() != 0 || m.GetMasterId() != 0 || m.GetWithPlugin() || !isExpectedMount(m, outside) {
+			return badImageError("it has a mount at %.200q", at)
 		}
 		seen[at] = true
 	}
 	if !seen["/"] {
-		return unfit("it has no root")
+		return badImageError("it has no root")
 	}
 	return nil
 }
 
-func mountFits(m *mnt.MntEntry, outside map[string]bool) bool {
+func isExpectedMount(m *mnt.MntEntry, outside map[string]bool) bool {
 	at, key := m.GetMountpoint(), m.GetExtKey()
 	if key != "" {
-		return outside[key] && Mount{Inside: at}.key() == key
+		return outside[key] && ExternalMount{Inside: at}.key() == key
 	}
 	if at == "/" {
 		return !m.GetExtMount()
 	}
-	fs, made := madeMounts()[at]
+	fs, made := sandboxMounts()[at]
 	bare := uint32(unix.MS_NOSUID | unix.MS_NODEV)
 	return made && uint32(fs) == m.GetFstype() && m.GetRoot() == "/" && !m.GetExtMount() && m.GetFsname() == "" && !strings.HasPrefix(m.GetSource(), "/") &&
 		(fs != mnt.Fstype_TMPFS || m.GetFlags()&bare == bare)

@@ -1,4 +1,4 @@
-// Package image is the file of a checkpoint: what CRIU wrote, a snapshot of the scratch directory and the captured output, in one stream
+// Package image is the file of a checkpoint: what CRIUDir wrote, a snapshot of the scratch directory and the captured output, in one stream
 // that nobody without the attempt's key can read, make or change.
 //
 // A restored process runs whatever its image says, with privileges of the program that restores it in between; so not a byte of an image

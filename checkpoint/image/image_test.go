@@ -22,10 +22,10 @@ func testHeader() Header {
 	return Header{Job: "12.host", Index: 3, Attempt: 2, Sequence: 5, UID: 1000, GID: 100, Node: "n1", Time: time.Unix(1e9, 5), Notes: map[string]string{"a": "b"}}
 }
 
-func testWant() Want { return Want{Job: "12.host", Index: 3, UID: 1000, Sequence: 5} }
+func testWant() ExpectedImage { return ExpectedImage{Job: "12.host", Index: 3, UID: 1000, Sequence: 5} }
 
-// staging makes a directory as a dump leaves it.
-func staging(t testing.TB, tree map[string]string) string {
+// newStaging makes a directory as a dump leaves it.
+func newStaging(t testing.TB, tree map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range tree {
@@ -40,7 +40,7 @@ func staging(t testing.TB, tree map[string]string) string {
 	return dir
 }
 
-func sample() map[string]string {
+func sampleEntries() map[string]string {
 	noise := make([]byte, 3<<20)
 	rand.Read(noise)
 	return map[string]string{
@@ -49,10 +49,10 @@ func sample() map[string]string {
 	}
 }
 
-func write(t testing.TB, dir string) ([]byte, Sum) {
+func write(t testing.TB, dir string) ([]byte, WriteResult) {
 	t.Helper()
 	var out bytes.Buffer
-	sum, err := Write(&out, dir, testHeader(), testKey())
+	sum, err := WriteDirectory(&out, dir, testHeader(), testKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +60,14 @@ func write(t testing.TB, dir string) ([]byte, Sum) {
 }
 
 func TestRoundTrip(t *testing.T) {
-	tree := sample()
-	data, sum := write(t, staging(t, tree))
+	tree := sampleEntries()
+	data, sum := write(t, newStaging(t, tree))
 	if int64(len(data)) != sum.Size {
 		t.Errorf("size: got %d, want %d", sum.Size, len(data))
 	}
 	to, want := filepath.Join(t.TempDir(), "new"), testWant()
 	want.MAC = sum.MAC
-	h, err := Read(iotest.HalfReader(bytes.NewReader(data)), to, testKey(), want)
+	h, err := ReadDirectory(iotest.HalfReader(bytes.NewReader(data)), to, testKey(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,17 +82,17 @@ func TestRoundTrip(t *testing.T) {
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("directory: got %v, %v", info.Mode(), err)
 	}
-	if _, err := verify(bytes.NewReader(data), testKey(), want); err != nil {
+	if _, err := verifyImage(bytes.NewReader(data), testKey(), want); err != nil {
 		t.Error(err)
 	}
 }
 
 // TestAnyChange flips bits and cuts at many places; nothing of it may pass, and nothing may be left on disk.
 func TestAnyChange(t *testing.T) {
-	data, _ := write(t, staging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text", "scratch.tar": strings.Repeat("tar", 300)}))
+	data, _ := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core", "io/stdout": "text", "scratch.tar": strings.Repeat("tar", 300)}))
 	to := filepath.Join(t.TempDir(), "new")
 	try := func(what string, at int, changed []byte) {
-		if _, err := Read(bytes.NewReader(changed), to, testKey(), testWant()); !errors.Is(err, roost.Invalid) {
+		if _, err := ReadDirectory(bytes.NewReader(changed), to, testKey(), testWant()); !errors.Is(err, roost.Invalid) {
 			t.Fatalf("%s at %d: got %v, want a bad image", what, at, err)
 		}
 		if _, err := os.Lstat(to); !errors.Is(err, os.ErrNotExist) {
@@ -111,43 +111,43 @@ func TestAnyChange(t *testing.T) {
 
 // TestSwapped takes a chunk of one image into another of the same job, and exchanges two.
 func TestSwapped(t *testing.T) {
-	one, _ := write(t, staging(t, sample()))
-	two, _ := write(t, staging(t, sample()))
-	header := len(magic) + 2 + saltSize + 4 + headerSize(one) + tagSize
+	one, _ := write(t, newStaging(t, sampleEntries()))
+	two, _ := write(t, newStaging(t, sampleEntries()))
+	header := len(imageMagic) + 2 + saltSize + 4 + headerSize(one) + tagSize
 	chunk := 4 + chunkSize + tagSize
 	mixed := append(bytes.Clone(one[:header+chunk]), two[header+chunk:]...)
-	if _, err := verify(bytes.NewReader(mixed), testKey(), testWant()); !errors.Is(err, roost.Invalid) {
+	if _, err := verifyImage(bytes.NewReader(mixed), testKey(), testWant()); !errors.Is(err, roost.Invalid) {
 		t.Errorf("mixed: got %v", err)
 	}
 	exchanged := append(bytes.Clone(one[:header]), one[header+chunk:header+2*chunk]...)
 	exchanged = append(append(exchanged, one[header:header+chunk]...), one[header+2*chunk:]...)
-	if _, err := verify(bytes.NewReader(exchanged), testKey(), testWant()); !errors.Is(err, roost.Invalid) {
+	if _, err := verifyImage(bytes.NewReader(exchanged), testKey(), testWant()); !errors.Is(err, roost.Invalid) {
 		t.Errorf("exchanged: got %v", err)
 	}
 }
 
 func headerSize(data []byte) int {
-	return int(binary.LittleEndian.Uint32(data[len(magic)+2+saltSize:]))
+	return int(binary.LittleEndian.Uint32(data[len(imageMagic)+2+saltSize:]))
 }
 
-func TestUnwanted(t *testing.T) {
-	data, sum := write(t, staging(t, map[string]string{"criu/core-1.img": "core"}))
-	for what, change := range map[string]func(w *Want, key []byte){
-		"job":      func(w *Want, _ []byte) { w.Job = "13.host" },
-		"index":    func(w *Want, _ []byte) { w.Index = 4 },
-		"uid":      func(w *Want, _ []byte) { w.UID = 0 },
-		"sequence": func(w *Want, _ []byte) { w.Sequence = 4 },
-		"mac":      func(w *Want, _ []byte) { w.MAC = bytes.Repeat([]byte{1}, 32) },
-		"key":      func(_ *Want, key []byte) { key[0]++ },
+func TestUnexpectedImage(t *testing.T) {
+	data, sum := write(t, newStaging(t, map[string]string{"criu/core-1.img": "core"}))
+	for what, change := range map[string]func(w *ExpectedImage, key []byte){
+		"job":      func(w *ExpectedImage, _ []byte) { w.Job = "13.host" },
+		"index":    func(w *ExpectedImage, _ []byte) { w.Index = 4 },
+		"uid":      func(w *ExpectedImage, _ []byte) { w.UID = 0 },
+		"sequence": func(w *ExpectedImage, _ []byte) { w.Sequence = 4 },
+		"mac":      func(w *ExpectedImage, _ []byte) { w.MAC = bytes.Repeat([]byte{1}, 32) },
+		"key":      func(_ *ExpectedImage, key []byte) { key[0]++ },
 	} {
 		want, key := testWant(), testKey()
 		want.MAC = sum.MAC
 		change(&want, key)
-		if _, err := verify(bytes.NewReader(data), key, want); !errors.Is(err, roost.Invalid) {
+		if _, err := verifyImage(bytes.NewReader(data), key, want); !errors.Is(err, roost.Invalid) {
 			t.Errorf("another %s: got %v, want a bad image", what, err)
 		}
 	}
-	if _, err := verify(bytes.NewReader(data), []byte("short"), testWant()); !errors.Is(err, roost.Invalid) {
+	if _, err := verifyImage(bytes.NewReader(data), []byte("short"), testWant()); !errors.Is(err, roost.Invalid) {
 		t.Errorf("short key: got %v", err)
 	}
 }
@@ -155,19 +155,19 @@ func TestUnwanted(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "criu", "criu/", "criu/..", "criu/.x", "criu/a/b", "/criu/a", "../a", "other/a", "criu/a\x00", "criu/ä",
 		"criu/" + strings.Repeat("a", MaxName+1), "scratch.tar/a"} {
-		if err := checkName(name); !errors.Is(err, roost.Invalid) {
+		if err := checkEntryName(name); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%q: got %v, want a refusal", name, err)
 		}
 	}
 	for _, name := range []string{"scratch.tar", "criu/core-1.img", "criu/tmpfs-dev-73.tar.gz.img", "io/stdout"} {
-		if err := checkName(name); err != nil {
+		if err := checkEntryName(name); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestLies holds a writer to its header.
-func TestLies(t *testing.T) {
+// TestHeaderMismatch holds a writer to its header.
+func TestHeaderMismatch(t *testing.T) {
 	h := testHeader()
 	h.Raw, h.Entries = 4, 1
 	w, err := NewWriter(io.Discard, h, testKey())
@@ -187,26 +187,26 @@ func TestLies(t *testing.T) {
 }
 
 func TestLinksStayOut(t *testing.T) {
-	dir := staging(t, map[string]string{"criu/core-1.img": "core"})
+	dir := newStaging(t, map[string]string{"criu/core-1.img": "core"})
 	if err := os.Symlink("/etc/passwd", dir+"/io"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink("/etc/passwd", dir+"/criu/link.img"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(io.Discard, dir, testHeader(), testKey()); err == nil {
+	if _, err := WriteDirectory(io.Discard, dir, testHeader(), testKey()); err == nil {
 		t.Error("a link was packed")
 	}
 }
 
 // FuzzRead reads anything: without the key, nothing passes and nothing is left.
 func FuzzRead(f *testing.F) {
-	data, _ := write(f, staging(f, map[string]string{"criu/core-1.img": "core", "scratch.tar": "tar"}))
+	data, _ := write(f, newStaging(f, map[string]string{"criu/core-1.img": "core", "scratch.tar": "tar"}))
 	f.Add(data)
 	f.Add(data[:40])
 	to := filepath.Join(f.TempDir(), "new")
 	f.Fuzz(func(t *testing.T, got []byte) {
-		_, err := Read(bytes.NewReader(got), to, testKey(), testWant())
+		_, err := ReadDirectory(bytes.NewReader(got), to, testKey(), testWant())
 		if _, there := os.Lstat(to); (err == nil) != (there == nil) {
 			t.Fatalf("read: %v, directory: %v", err, there)
 		}
@@ -232,7 +232,7 @@ func FuzzSealed(f *testing.F) {
 		s.Write(body)
 		s.Close()
 		to := filepath.Join(t.TempDir(), "new")
-		if _, err := Read(&out, to, testKey(), testWant()); err != nil {
+		if _, err := ReadDirectory(&out, to, testKey(), testWant()); err != nil {
 			if _, there := os.Lstat(to); there == nil {
 				t.Fatal("something is left")
 			}
@@ -240,19 +240,19 @@ func FuzzSealed(f *testing.F) {
 	})
 }
 
-// memory is like that of a scientific program: half of it zeros or repeated, half of it noise.
-func memory(b *testing.B) string {
+// memoryLikeData is like that of a scientific program: half of it zeros or repeated, half of it noise.
+func memoryLikeData(b *testing.B) string {
 	b.Helper()
 	data := make([]byte, 64<<20)
 	rand.Read(data[:32<<20])
-	return staging(b, map[string]string{"criu/pages-1.img": string(data)})
+	return newStaging(b, map[string]string{"criu/pages-1.img": string(data)})
 }
 
 func BenchmarkWrite(b *testing.B) {
-	dir := memory(b)
+	dir := memoryLikeData(b)
 	b.SetBytes(64 << 20)
 	for b.Loop() {
-		sum, err := Write(io.Discard, dir, testHeader(), testKey())
+		sum, err := WriteDirectory(io.Discard, dir, testHeader(), testKey())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -261,19 +261,19 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	data, _ := write(b, memory(b))
+	data, _ := write(b, memoryLikeData(b))
 	to := filepath.Join(b.TempDir(), "new")
 	b.SetBytes(64 << 20)
 	for b.Loop() {
-		if _, err := Read(bytes.NewReader(data), to, testKey(), testWant()); err != nil {
+		if _, err := ReadDirectory(bytes.NewReader(data), to, testKey(), testWant()); err != nil {
 			b.Fatal(err)
 		}
 		os.RemoveAll(to)
 	}
 }
 
-// verify reads an image to its end and keeps nothing: what it would unpack to is whole, of that key and as wanted.
-func verify(r io.Reader, key []byte, want Want) (Header, error) {
+// verifyImage reads an image to its end and keeps nothing: what it would unpack to is whole, of that key and as wanted.
+func verifyImage(r io.Reader, key []byte, want ExpectedImage) (Header, error) {
 	image, err := NewReader(r, key, want)
 	if err != nil {
 		return Header{}, err

@@ -23,7 +23,7 @@ import (
 func takenImage(t *testing.T) (data, key []byte) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"criu/core-1.img": "core", "io/stdout": "text", image.Scratch: strings.Repeat("tar", 3000)} {
+	for name, text := range map[string]string{"criu/core-1.img": "core", "io/stdout": "text", image.ScratchEntry: strings.Repeat("tar", 3000)} {
 		path := filepath.Join(dir, name)
 		err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 		if err != nil {
@@ -33,7 +33,7 @@ func takenImage(t *testing.T) (data, key []byte) {
 	key = bytes.Repeat([]byte{7}, image.KeySize)
 	var out bytes.Buffer
 	header := image.Header{Job: "7.submit", Index: 2, Attempt: 3, Sequence: 4, UID: 1000, GID: 100, Node: "n1", Time: time.Unix(1e9, 5)}
-	if _, err := image.Write(&out, dir, header, key); err != nil {
+	if _, err := image.WriteDirectory(&out, dir, header, key); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes(), key
@@ -43,10 +43,10 @@ func takenImage(t *testing.T) (data, key []byte) {
 // images of the server are served, and the schedd can remove the damaged one.
 func TestDamage(t *testing.T) {
 	p := newPool(t, 0)
-	n1, submit := p.node("n1", auth.Startd), p.as(p.submit("submit"))
+	n1, submit := p.node("n1", auth.Startd), p.callAs(p.submit("submit"))
 	data, key := takenImage(t)
 	for _, job := range []uint64{7, 8} {
-		if err := put(n1, p.right("submit", "n1", job), "submit", job, "4", data); err != nil {
+		if err := putImage(n1, p.signedRight("submit", "n1", job), "submit", job, "4", data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,10 +64,10 @@ func TestDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	right := p.right("submit", "n1", 7)
+	right := p.signedRight("submit", "n1", 7)
 	refused := 0
-	damage.Each(t, path, 120, func(what string) {
-		err := fetched(t, n1, at, shown(right, "submit", 7), int64(len(data)), key)
+	damage.ForEach(t, path, 120, func(what string) {
+		err := fetched(t, n1, at, requestWithRight(right, "submit", 7), int64(len(data)), key)
 		switch {
 		case errors.Is(err, roost.Invalid):
 			refused++
@@ -76,17 +76,17 @@ func TestDamage(t *testing.T) {
 		default:
 			t.Fatalf("%s: it is another image, and was taken", what)
 		}
-		if got, err := get(submit, shown(nil, "submit", 8)); err != nil || !bytes.Equal(got, data) {
+		if got, err := getImage(submit, requestWithRight(nil, "submit", 8)); err != nil || !bytes.Equal(got, data) {
 			t.Fatalf("%s: another image: %d bytes, %v", what, len(got), err)
 		}
 	})
 	if refused == 0 {
 		t.Error("no damage was noticed")
 	}
-	if err := fetched(t, n1, at, shown(right, "submit", 7), int64(len(data)), key); err != nil {
+	if err := fetched(t, n1, at, requestWithRight(right, "submit", 7), int64(len(data)), key); err != nil {
 		t.Errorf("what is not damaged: %v", err)
 	}
-	if err := errors.Join(os.Truncate(path, 100), remove(submit, shown(nil, "submit", 7))); err != nil {
+	if err := errors.Join(os.Truncate(path, 100), removeImage(submit, requestWithRight(nil, "submit", 7))); err != nil {
 		t.Errorf("a damaged one cannot be removed: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wi
 	if err != nil {
 		return err
 	}
-	k := store.Key{Schedd: r.GetSchedd(), Job: r.GetAttempt().GetJob(), Index: 2, Attempt: 3, Sequence: r.GetSequence()}
+	k := store.ImageKey{Schedd: r.GetSchedd(), Job: r.GetAttempt().GetJob(), Index: 2, Attempt: 3, Sequence: r.GetSequence()}
 	if err := at.Receive(k, size, from.Recv); err != nil {
 		return err
 	}
@@ -112,6 +112,6 @@ func fetched(t *testing.T, c wire.CheckpointServerClient, at *store.Store, r *wi
 	defer f.Close()
 	stage := filepath.Join(t.TempDir(), "stage")
 	defer os.RemoveAll(stage)
-	_, err = image.Read(f, stage, key, image.Want{Job: "7.submit", Index: 2, UID: 1000, Sequence: 4})
+	_, err = image.ReadDirectory(f, stage, key, image.ExpectedImage{Job: "7.submit", Index: 2, UID: 1000, Sequence: 4})
 	return err
 }

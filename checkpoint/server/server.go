@@ -22,10 +22,10 @@ import (
 // Service answers the calls of one server. Who may make which of them, package auth says.
 type Service struct {
 	wire.UnimplementedCheckpointServerServer
-	images   *store.Store
-	identity *rpc.Identity
-	slots    chan struct{}
-	moving   sync.WaitGroup
+	images    *store.Store
+	identity  *rpc.Identity
+	slots     chan struct{}
+	transfers sync.WaitGroup
 }
 
 // maxTransfers bounds how many images are on their way at once; others wait.
@@ -36,37 +36,37 @@ func New(images *store.Store, id *rpc.Identity) *Service {
 	return &Service{images: images, identity: id, slots: make(chan struct{}, maxTransfers)}
 }
 
-// stalled is how long a transfer may stand still before it is given up: others wait for its slot.
-const stalled = time.Minute
+// stallTimeout is how long a transfer may stand still before it is given up: others wait for its slot.
+const stallTimeout = time.Minute
 
-// transfer moves an image when there is a slot for it, and gives up when nothing moves any more. The stream ends with the call, and with the
+// runTransfer moves an image when there is a slot for it, and gives up when nothing moves any more. The stream ends with the call, and with the
 // stream whatever move waits for.
-func (s *Service) transfer(ctx context.Context, move func(moved func()) error) error {
+func (s *Service) runTransfer(ctx context.Context, move func(moved func()) error) error {
 	select {
 	case s.slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	timer := time.NewTimer(stalled)
+	timer := time.NewTimer(stallTimeout)
 	defer timer.Stop()
 	done := make(chan error, 1)
-	s.moving.Go(func() {
+	s.transfers.Go(func() {
 		defer func() { <-s.slots }()
-		done <- move(func() { timer.Reset(stalled) })
+		done <- move(func() { timer.Reset(stallTimeout) })
 	})
 	select {
 	case err := <-done:
 		return err
 	case <-timer.C:
-		return fmt.Errorf("%w: nothing has come or gone for %v", roost.Unavailable, stalled)
+		return fmt.Errorf("%w: nothing has come or gone for %v", roost.Unavailable, stallTimeout)
 	}
 }
 
-// rights are those of who calls.
-func (s *Service) rights(ctx context.Context, capability []byte) (store.Rights, error) {
+// callerRights are those of who calls.
+func (s *Service) callerRights(ctx context.Context, capability []byte) (store.PeerRights, error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok {
-		return store.Rights{}, fmt.Errorf("image: %w: nobody knows who asks", roost.Unauthenticated)
+		return store.PeerRights{}, fmt.Errorf("image: %w: nobody knows who asks", roost.Unauthenticated)
 	}
 	return store.RightsOf(s.identity, p, capability)
 }
@@ -81,11 +81,11 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 	if err != nil {
 		return fmt.Errorf("image %q: %w: its name is its number", first.GetEntry().GetName(), roost.Invalid)
 	}
-	k, err := key(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(), Sequence: sequence})
+	k, err := imageKey(&wire.FetchImageRequest{Schedd: first.GetSchedd(), Attempt: first.GetAttempt(), Sequence: sequence})
 	if err != nil {
 		return err
 	}
-	rights, err := s.rights(stream.Context(), first.GetCapability())
+	rights, err := s.callerRights(stream.Context(), first.GetCapability())
 	if err == nil {
 		err = rights.MayPut(k)
 	}
@@ -93,7 +93,7 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 		return err
 	}
 	size := first.GetEntry().GetSize()
-	err = s.transfer(stream.Context(), func(moved func()) error {
+	err = s.runTransfer(stream.Context(), func(moved func()) error {
 		return s.images.ReceiveNew(k, size, func() (*wire.FileChunk, error) {
 			chunk, err := stream.Recv()
 			moved()
@@ -108,18 +108,18 @@ func (s *Service) Put(stream grpc.ClientStreamingServer[wire.FileChunk, wire.Put
 
 // Get sends one image.
 func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingServer[wire.FileChunk]) error {
-	k, err := key(req)
+	k, err := imageKey(req)
 	if err != nil {
 		return err
 	}
-	rights, err := s.rights(stream.Context(), req.GetCapability())
+	rights, err := s.callerRights(stream.Context(), req.GetCapability())
 	if err == nil {
 		err = rights.MayGet(k)
 	}
 	if err != nil {
 		return err
 	}
-	return s.transfer(stream.Context(), func(moved func()) error {
+	return s.runTransfer(stream.Context(), func(moved func()) error {
 		return s.images.Send(k, func(chunk *wire.FileChunk) error {
 			defer moved()
 			return stream.Send(chunk)
@@ -129,7 +129,7 @@ func (s *Service) Get(req *wire.FetchImageRequest, stream grpc.ServerStreamingSe
 
 // Remove deletes an image of the schedd that asks.
 func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wire.RemoveImageReply, error) {
-	k, err := key(req)
+	k, err := imageKey(req)
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +140,13 @@ func (s *Service) Remove(ctx context.Context, req *wire.FetchImageRequest) (*wir
 	return &wire.RemoveImageReply{Removed: removed}, err
 }
 
-// key is the image that a request names.
-func key(req *wire.FetchImageRequest) (store.Key, error) {
+// imageKey is the image that a request names.
+func imageKey(req *wire.FetchImageRequest) (store.ImageKey, error) {
 	if req.GetSchedd() == "" {
-		return store.Key{}, fmt.Errorf("image: %w: it is not said whose it is", roost.Invalid)
+		return store.ImageKey{}, fmt.Errorf("image: %w: it is not said whose it is", roost.Invalid)
 	}
 	a := req.GetAttempt()
-	return store.Key{
-		Schedd: req.GetSchedd(), Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.Attempt(a.GetAttempt()), Sequence: req.GetSequence(),
+	return store.ImageKey{
+		Schedd: req.GetSchedd(), Job: a.GetJob(), Index: int(a.GetIndex()), Attempt: roost.AttemptNumber(a.GetAttempt()), Sequence: req.GetSequence(),
 	}, nil
 }

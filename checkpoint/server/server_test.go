@@ -21,17 +21,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// pool is a server, and what nodes need to call it.
-type pool struct {
+// testPool is a server, and what nodes need to call it.
+type testPool struct {
 	*testing.T
 	authority, address string
 	dir                string // of the images
 	images             *store.Store
-	submits            map[string]*rpc.Identity
+	submitNodes        map[string]*rpc.Identity
 }
 
-func newPool(t *testing.T, most int64) *pool {
-	p := &pool{T: t, authority: filepath.Join(t.TempDir(), "ca"), submits: map[string]*rpc.Identity{}}
+func newPool(t *testing.T, most int64) *testPool {
+	p := &testPool{T: t, authority: filepath.Join(t.TempDir(), "ca"), submitNodes: map[string]*rpc.Identity{}}
 	if err := pki.Init(p.authority, "lab"); err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +46,13 @@ func newPool(t *testing.T, most int64) *pool {
 	}
 	p.address = l.Addr().String()
 	id := p.identity("store", auth.CheckpointServer)
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	s := New(p.images, id)
 	wire.RegisterCheckpointServerServer(server, s)
 	go func() { done <- server.Serve(l) }()
-	go s.expire(ctx, slog.New(slog.DiscardHandler))
+	go s.runExpiry(ctx, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() {
 		cancel()
 		server.Stop()
@@ -61,13 +61,13 @@ func newPool(t *testing.T, most int64) *pool {
 	return p
 }
 
-func (p *pool) identity(name string, roles ...auth.Role) *rpc.Identity {
+func (p *testPool) identity(name string, roles ...auth.Role) *rpc.Identity {
 	p.Helper()
 	files, err := pki.IssueTo(p.authority, name, roles)
 	if err != nil {
 		p.Fatal(err)
 	}
-	id, err := pki.Load(&config.TLS{CA: files.CA, Certificate: files.Certificate, Key: files.Key})
+	id, err := pki.Load(&config.TLSFiles{CA: files.CA, Certificate: files.Certificate, Key: files.Key})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -75,20 +75,20 @@ func (p *pool) identity(name string, roles ...auth.Role) *rpc.Identity {
 }
 
 // node is how a node with those roles calls the server.
-func (p *pool) node(name string, roles ...auth.Role) wire.CheckpointServerClient {
+func (p *testPool) node(name string, roles ...auth.Role) wire.CheckpointServerClient {
 	p.Helper()
-	return p.as(p.identity(name, roles...))
+	return p.callAs(p.identity(name, roles...))
 }
 
-// right is a right of a node's that a submit node has signed: to put images of attempt 3 of a task, and to get image 4 of it.
-func (p *pool) right(schedd, node string, job uint64) []byte {
+// signedRight is a right of a node's that a submit node has signed: to put images of attempt 3 of a task, and to get image 4 of it.
+func (p *testPool) signedRight(schedd, node string, job uint64) []byte {
 	p.Helper()
-	return p.signed(p.submit(schedd), &wire.ImageRight{
+	return p.signRight(p.submit(schedd), &wire.ImageRight{
 		Schedd: schedd, Node: node, Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Origin: 3, Sequence: 4,
 	})
 }
 
-func (p *pool) signed(by *rpc.Identity, r *wire.ImageRight) []byte {
+func (p *testPool) signRight(by *rpc.Identity, r *wire.ImageRight) []byte {
 	p.Helper()
 	text, err := store.SignRight(by, r)
 	if err != nil {
@@ -98,16 +98,16 @@ func (p *pool) signed(by *rpc.Identity, r *wire.ImageRight) []byte {
 }
 
 // submit is the identity of a submit node.
-func (p *pool) submit(name string) *rpc.Identity {
+func (p *testPool) submit(name string) *rpc.Identity {
 	p.Helper()
-	if p.submits[name] == nil {
-		p.submits[name] = p.identity(name, auth.Schedd)
+	if p.submitNodes[name] == nil {
+		p.submitNodes[name] = p.identity(name, auth.Schedd)
 	}
-	return p.submits[name]
+	return p.submitNodes[name]
 }
 
-// as calls with an identity.
-func (p *pool) as(id *rpc.Identity) wire.CheckpointServerClient {
+// callAs calls with an identity.
+func (p *testPool) callAs(id *rpc.Identity) wire.CheckpointServerClient {
 	p.Helper()
 	conn, err := rpc.Dial(p.address, id, auth.CheckpointServer)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *pool) as(id *rpc.Identity) wire.CheckpointServerClient {
 	return wire.NewCheckpointServerClient(conn)
 }
 
-func put(c wire.CheckpointServerClient, right []byte, schedd string, job uint64, sequence string, data []byte) error {
+func putImage(c wire.CheckpointServerClient, right []byte, schedd string, job uint64, sequence string, data []byte) error {
 	to, err := c.Put(context.Background())
 	if err != nil {
 		return rpc.FromStatus(err)
@@ -135,14 +135,16 @@ func put(c wire.CheckpointServerClient, right []byte, schedd string, job uint64,
 	return rpc.FromStatus(err)
 }
 
-func imageOf(schedd string, job uint64) *wire.FetchImageRequest { return shown(nil, schedd, job) }
+func imageOf(schedd string, job uint64) *wire.FetchImageRequest {
+	return requestWithRight(nil, schedd, job)
+}
 
-// shown is a request for an image that shows a right.
-func shown(right []byte, schedd string, job uint64) *wire.FetchImageRequest {
+// requestWithRight is a request for an image that shows a right.
+func requestWithRight(right []byte, schedd string, job uint64) *wire.FetchImageRequest {
 	return &wire.FetchImageRequest{Capability: right, Schedd: schedd, Attempt: &wire.AttemptRef{Job: job, Index: 2, Attempt: 3}, Sequence: 4}
 }
 
-func get(c wire.CheckpointServerClient, r *wire.FetchImageRequest) (data []byte, err error) {
+func getImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) (data []byte, err error) {
 	from, err := c.Get(context.Background(), r)
 	for err == nil {
 		var chunk *wire.FileChunk
@@ -156,7 +158,7 @@ func get(c wire.CheckpointServerClient, r *wire.FetchImageRequest) (data []byte,
 	return nil, rpc.FromStatus(err)
 }
 
-func remove(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error {
+func removeImage(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error {
 	_, err := c.Remove(context.Background(), r)
 	return rpc.FromStatus(err)
 }
@@ -166,92 +168,92 @@ func remove(c wire.CheckpointServerClient, r *wire.FetchImageRequest) error {
 func TestWhoMay(t *testing.T) {
 	p := newPool(t, 0)
 	n1, n2 := p.node("n1", auth.Startd), p.node("n2", auth.Startd)
-	submit, other, manager := p.as(p.submit("submit")), p.as(p.submit("other")), p.node("central", auth.Collector, auth.Negotiator)
-	right1, right2 := p.right("submit", "n1", 7), p.right("submit", "n2", 7)
+	submit, other, manager := p.callAs(p.submit("submit")), p.callAs(p.submit("other")), p.node("central", auth.Collector, auth.Negotiator)
+	right1, right2 := p.signedRight("submit", "n1", 7), p.signedRight("submit", "n2", 7)
 	data := bytes.Repeat([]byte("image"), 100_000)
-	if err := put(n1, right1, "submit", 7, "4", data); err != nil {
+	if err := putImage(n1, right1, "submit", 7, "4", data); err != nil {
 		t.Fatal(err)
 	}
 	of := func(attempt, origin uint32, sequence uint64) *wire.ImageRight {
 		return &wire.ImageRight{Schedd: "submit", Node: "n2", Attempt: &wire.AttemptRef{Job: 7, Index: 2, Attempt: attempt}, Origin: origin, Sequence: sequence}
 	}
-	later := p.signed(p.submit("submit"), of(5, 2, 4))
+	later := p.signRight(p.submit("submit"), of(5, 2, 4))
 	spoiled := bytes.Clone(right2)
 	spoiled[len(spoiled)/8] ^= 1
-	stranger := filepath.Join(t.TempDir(), "ca")
-	if err := pki.Init(stranger, "elsewhere"); err != nil {
+	otherAuthority := filepath.Join(t.TempDir(), "ca")
+	if err := pki.Init(otherAuthority, "elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	foreign := (&pool{T: t, authority: stranger}).identity("submit", auth.Schedd)
+	foreign := (&testPool{T: t, authority: otherAuthority}).identity("submit", auth.Schedd)
 	for name, c := range map[string]struct {
 		got  error
-		want roost.Kind
+		want roost.ErrorKind
 	}{
-		"put over it":                            {put(n2, right2, "submit", 7, "4", []byte("worse")), roost.Conflict},
-		"a submit node puts another's":           {put(other, nil, "submit", 8, "4", data), roost.PermissionDenied},
-		"a submit node gets another's":           {second(get(other, imageOf("submit", 7))), roost.PermissionDenied},
-		"a submit node gets its own":             {second(get(submit, imageOf("submit", 7))), 0},
-		"a central manager puts":                 {put(manager, nil, "central", 8, "4", data), roost.PermissionDenied},
-		"an execute node removes":                {remove(n1, imageOf("submit", 7)), roost.PermissionDenied},
-		"another submit node removes":            {remove(other, imageOf("submit", 7)), roost.PermissionDenied},
-		"a schedd with a path for its name":      {put(n1, right1, "..", 7, "4", data), roost.PermissionDenied},
-		"a sequence number that is a path":       {put(n1, right1, "submit", 7, "../../4", data), roost.Invalid},
-		"a sequence number with a sign":          {put(n1, right1, "submit", 7, "-4", data), roost.Invalid},
-		"no job":                                 {put(submit, nil, "submit", 0, "4", data), roost.Invalid},
-		"no schedd":                              {put(n1, right1, "", 7, "4", data), roost.Invalid},
-		"nothing":                                {put(submit, nil, "submit", 9, "4", nil), roost.Invalid},
-		"what is not there, for its schedd":      {remove(submit, imageOf("submit", 9)), 0},
-		"a central manager gets":                 {second(get(manager, imageOf("submit", 7))), roost.PermissionDenied},
-		"an execute node gets without a right":   {second(get(n2, imageOf("submit", 7))), roost.Unavailable},
-		"an execute node puts without a right":   {put(n2, nil, "submit", 8, "4", data), roost.Unavailable},
-		"with another node's right":              {second(get(n2, shown(right1, "submit", 7))), roost.PermissionDenied},
-		"with a right to another job":            {second(get(n2, shown(p.right("submit", "n2", 8), "submit", 7))), roost.PermissionDenied},
-		"puts with a right to another job":       {put(n2, right2, "submit", 8, "4", data), roost.PermissionDenied},
-		"with a right to an earlier image":       {second(get(n2, shown(later, "submit", 7))), roost.PermissionDenied},
-		"puts an image of an earlier attempt":    {put(n2, later, "submit", 7, "5", data), roost.PermissionDenied},
-		"with another submit node's word":        {second(get(n2, shown(p.signed(p.submit("other"), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with another submit node's right":       {second(get(n2, shown(p.right("other", "n2", 7), "submit", 7))), roost.PermissionDenied},
-		"with its own word":                      {second(get(n2, shown(p.signed(p.identity("n2", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with the word of an execute node":       {second(get(n2, shown(p.signed(p.identity("submit", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with the word of another pool":          {second(get(n2, shown(p.signed(foreign, of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
-		"with a right that was changed":          {second(get(n2, shown(spoiled, "submit", 7))), roost.PermissionDenied},
-		"with something that is no right at all": {second(get(n2, shown([]byte("right"), "submit", 7))), roost.Invalid},
+		"put over it":                            {putImage(n2, right2, "submit", 7, "4", []byte("worse")), roost.Conflict},
+		"a submit node puts another's":           {putImage(other, nil, "submit", 8, "4", data), roost.PermissionDenied},
+		"a submit node gets another's":           {secondImage(getImage(other, imageOf("submit", 7))), roost.PermissionDenied},
+		"a submit node gets its own":             {secondImage(getImage(submit, imageOf("submit", 7))), 0},
+		"a central manager puts":                 {putImage(manager, nil, "central", 8, "4", data), roost.PermissionDenied},
+		"an execute node removes":                {removeImage(n1, imageOf("submit", 7)), roost.PermissionDenied},
+		"another submit node removes":            {removeImage(other, imageOf("submit", 7)), roost.PermissionDenied},
+		"a schedd with a path for its name":      {putImage(n1, right1, "..", 7, "4", data), roost.PermissionDenied},
+		"a sequence number that is a path":       {putImage(n1, right1, "submit", 7, "../../4", data), roost.Invalid},
+		"a sequence number with a sign":          {putImage(n1, right1, "submit", 7, "-4", data), roost.Invalid},
+		"no job":                                 {putImage(submit, nil, "submit", 0, "4", data), roost.Invalid},
+		"no schedd":                              {putImage(n1, right1, "", 7, "4", data), roost.Invalid},
+		"nothing":                                {putImage(submit, nil, "submit", 9, "4", nil), roost.Invalid},
+		"what is not there, for its schedd":      {removeImage(submit, imageOf("submit", 9)), 0},
+		"a central manager gets":                 {secondImage(getImage(manager, imageOf("submit", 7))), roost.PermissionDenied},
+		"an execute node gets without a right":   {secondImage(getImage(n2, imageOf("submit", 7))), roost.Unavailable},
+		"an execute node puts without a right":   {putImage(n2, nil, "submit", 8, "4", data), roost.Unavailable},
+		"with another node's right":              {secondImage(getImage(n2, requestWithRight(right1, "submit", 7))), roost.PermissionDenied},
+		"with a right to another job":            {secondImage(getImage(n2, requestWithRight(p.signedRight("submit", "n2", 8), "submit", 7))), roost.PermissionDenied},
+		"puts with a right to another job":       {putImage(n2, right2, "submit", 8, "4", data), roost.PermissionDenied},
+		"with a right to an earlier image":       {secondImage(getImage(n2, requestWithRight(later, "submit", 7))), roost.PermissionDenied},
+		"puts an image of an earlier attempt":    {putImage(n2, later, "submit", 7, "5", data), roost.PermissionDenied},
+		"with another submit node's word":        {secondImage(getImage(n2, requestWithRight(p.signRight(p.submit("other"), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with another submit node's right":       {secondImage(getImage(n2, requestWithRight(p.signedRight("other", "n2", 7), "submit", 7))), roost.PermissionDenied},
+		"with its own word":                      {secondImage(getImage(n2, requestWithRight(p.signRight(p.identity("n2", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with the word of an execute node":       {secondImage(getImage(n2, requestWithRight(p.signRight(p.identity("submit", auth.Startd), of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with the word of another pool":          {secondImage(getImage(n2, requestWithRight(p.signRight(foreign, of(3, 3, 4)), "submit", 7))), roost.PermissionDenied},
+		"with a right that was changed":          {secondImage(getImage(n2, requestWithRight(spoiled, "submit", 7))), roost.PermissionDenied},
+		"with something that is no right at all": {secondImage(getImage(n2, requestWithRight([]byte("right"), "submit", 7))), roost.Invalid},
 	} {
 		if c.want == 0 && c.got != nil || c.want != 0 && !errors.Is(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", name, c.got, c.want)
 		}
 	}
-	got, err := get(n2, shown(right2, "submit", 7))
+	got, err := getImage(n2, requestWithRight(right2, "submit", 7))
 	if err != nil || !bytes.Equal(got, data) {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if err := put(submit, nil, "submit", 8, "4", data); err != nil {
+	if err := putImage(submit, nil, "submit", 8, "4", data); err != nil {
 		t.Errorf("a submit node puts its own: %v", err)
 	}
-	if err := remove(submit, imageOf("submit", 7)); err != nil {
+	if err := removeImage(submit, imageOf("submit", 7)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := get(n2, shown(right2, "submit", 7)); !errors.Is(err, roost.NotFound) {
+	if _, err := getImage(n2, requestWithRight(right2, "submit", 7)); !errors.Is(err, roost.NotFound) {
 		t.Errorf("after it was removed: %v", err)
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
+func secondImage[T any](_ T, err error) error { return err }
 
 // A server that is full says so, and has room again when something was removed.
 func TestFull(t *testing.T) {
 	p := newPool(t, 1000)
-	n1, submit := p.node("n1", auth.Startd), p.as(p.submit("submit"))
-	if err := put(n1, p.right("submit", "n1", 1), "submit", 1, "4", make([]byte, 600)); err != nil {
+	n1, submit := p.node("n1", auth.Startd), p.callAs(p.submit("submit"))
+	if err := putImage(n1, p.signedRight("submit", "n1", 1), "submit", 1, "4", make([]byte, 600)); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(n1, p.right("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); !errors.Is(err, roost.Exhausted) {
+	if err := putImage(n1, p.signedRight("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); !errors.Is(err, roost.Exhausted) {
 		t.Fatalf("got %v", err)
 	}
-	if err := remove(submit, imageOf("submit", 1)); err != nil {
+	if err := removeImage(submit, imageOf("submit", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if err := put(n1, p.right("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); err != nil {
+	if err := putImage(n1, p.signedRight("submit", "n1", 2), "submit", 2, "4", make([]byte, 600)); err != nil {
 		t.Fatal(err)
 	}
 }

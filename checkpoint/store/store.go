@@ -24,29 +24,29 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Key names one image.
-type Key struct {
+// ImageKey names one image.
+type ImageKey struct {
 	Schedd   string // empty in the spool of a schedd, for its own
 	Job      uint64
 	Index    int
-	Attempt  roost.Attempt
+	Attempt  roost.AttemptNumber
 	Sequence uint64
 }
 
-func (k Key) String() string {
+func (k ImageKey) String() string {
 	return fmt.Sprintf("checkpoint %d of attempt %d[%d].%s/%d", k.Sequence, k.Job, k.Index, k.Schedd, k.Attempt)
 }
 
 // Store is a directory of images. Its methods may be called at once for different images.
 type Store struct {
-	dir  string
-	most int64 // bytes that may lie in it; 0: as many as the disk has room for
+	dir      string
+	maxBytes int64 // bytes that may lie in it; 0: as many as the disk has room for
 
-	mu     sync.Mutex
-	coming int64 // bytes of images on their way here
+	mu            sync.Mutex
+	incomingBytes int64 // bytes of images on their way here
 
-	naming sync.Mutex // held while an image gets a name that must be free
-	places sync.Mutex // held while directories are made for an image, and while empty ones are removed
+	nameMu      sync.Mutex // held while an image gets a name that must be free
+	directoryMu sync.Mutex // held while directories are made for an image, and while empty ones are removed
 }
 
 // Open makes the directory when it is not there.
@@ -54,25 +54,25 @@ func Open(dir string, most int64) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
-	return &Store{dir: dir, most: most}, nil
+	return &Store{dir: dir, maxBytes: most}, nil
 }
 
-// partial ends the name of a file that is not whole yet. Before it is a random number.
-const partial = ".part"
+// partialSuffix ends the name of a file that is not whole yet. Before it is a random number.
+const partialSuffix = ".part"
 
 // createPartial creates a file beside an image's place that no other upload, of the same image or of another, has open.
 func (s *Store) createPartial(path string) (*os.File, error) {
-	s.places.Lock() // from its directory to its file: an empty directory goes with the last image that lay in it
-	defer s.places.Unlock()
+	s.directoryMu.Lock() // from its directory to its file: an empty directory goes with the last image that lay in it
+	defer s.directoryMu.Unlock()
 	dir, name := filepath.Split(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	return os.CreateTemp(dir, name+".*"+partial)
+	return os.CreateTemp(dir, name+".*"+partialSuffix)
 }
 
-// file is where an image lies.
-func (s *Store) file(k Key) (string, error) {
+// imagePath is where an image lies.
+func (s *Store) imagePath(k ImageKey) (string, error) {
 	dir := s.dir
 	if k.Schedd != "" {
 		name := url.PathEscape(k.Schedd)
@@ -88,8 +88,8 @@ func (s *Store) file(k Key) (string, error) {
 }
 
 // Remove deletes an image and reports whether it was there.
-func (s *Store) Remove(k Key) (bool, error) {
-	path, err := s.file(k)
+func (s *Store) Remove(k ImageKey) (bool, error) {
+	path, err := s.imagePath(k)
 	if err != nil {
 		return false, err
 	}
@@ -97,8 +97,8 @@ func (s *Store) Remove(k Key) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	s.places.Lock()
-	defer s.places.Unlock()
+	s.directoryMu.Lock()
+	defer s.directoryMu.Unlock()
 	for dir := filepath.Dir(path); err == nil && dir != s.dir; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
 			break // others lie in it
@@ -111,28 +111,28 @@ func (s *Store) Remove(k Key) (bool, error) {
 }
 
 // Write makes an image of what write writes. It is not forced to the disk: it is for where an image is only kept until somebody else has it.
-func (s *Store) Write(k Key, write func(io.Writer) error) (err error) {
-	path, err := s.file(k)
+func (s *Store) Write(k ImageKey, write func(io.Writer) error) (err error) {
+	path, err := s.imagePath(k)
 	if err != nil {
 		return err
 	}
 	f, err := s.createPartial(path)
 	if err != nil {
-		return fmt.Errorf("%v: %w", k, full(err))
+		return fmt.Errorf("%v: %w", k, diskFullError(err))
 	}
 	if err = errors.Join(write(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		os.Remove(f.Name())
-		return fmt.Errorf("%v: %w", k, full(err))
+		return fmt.Errorf("%v: %w", k, diskFullError(err))
 	}
 	return nil
 }
 
 // Open opens an image for reading; roost.NotFound when it is not there.
-func (s *Store) Open(k Key) (*os.File, error) {
-	path, err := s.file(k)
+func (s *Store) Open(k ImageKey) (*os.File, error) {
+	path, err := s.imagePath(k)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (s *Store) Open(k Key) (*os.File, error) {
 }
 
 // Size is how large an image is, roost.NotFound when it is not there.
-func (s *Store) Size(k Key) (int64, error) {
-	path, err := s.file(k)
+func (s *Store) Size(k ImageKey) (int64, error) {
+	path, err := s.imagePath(k)
 	if err != nil {
 		return 0, err
 	}
@@ -160,12 +160,12 @@ func (s *Store) Size(k Key) (int64, error) {
 }
 
 // Sweep deletes what is not to be kept, and what was never finished, and returns how many files that were. Nothing may be received meanwhile.
-func (s *Store) Sweep(keep func(Key) bool) (n int, err error) {
+func (s *Store) Sweep(keep func(ImageKey) bool) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		if k, ok := s.key(path); ok && keep(k) {
+		if k, ok := s.parsePath(path); ok && keep(k) {
 			return nil
 		}
 		n++
@@ -177,8 +177,8 @@ func (s *Store) Sweep(keep func(Key) bool) (n int, err error) {
 	return n, nil
 }
 
-// key is the image that lies in a file; false for a file that is none.
-func (s *Store) key(path string) (k Key, ok bool) {
+// parsePath is the image that lies in a file; false for a file that is none.
+func (s *Store) parsePath(path string) (k ImageKey, ok bool) {
 	rel, err := filepath.Rel(s.dir, path)
 	if err != nil {
 		return k, false
@@ -200,8 +200,8 @@ func (s *Store) key(path string) (k Key, ok bool) {
 	if _, err := fmt.Sscanf(words[1], "%d.%d.%d", &k.Index, &attempt, &k.Sequence); err != nil {
 		return k, false
 	}
-	k.Attempt = roost.Attempt(attempt)
-	want, err := s.file(k)
+	k.Attempt = roost.AttemptNumber(attempt)
+	want, err := s.imagePath(k)
 	return k, err == nil && want == path
 }
 
@@ -209,12 +209,12 @@ func (s *Store) key(path string) (k Key, ok bool) {
 func (s *Store) Expire(before time.Time) (n int, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return ignoreGone(err)
+			return ignoreNotExist(err)
 		}
 		info, err := d.Info()
-		k, ok := s.key(path)
+		k, ok := s.parsePath(path)
 		if err != nil || !ok || !info.ModTime().Before(before) {
-			return ignoreGone(err)
+			return ignoreNotExist(err)
 		}
 		gone, err := s.Remove(k)
 		if gone {
@@ -225,23 +225,23 @@ func (s *Store) Expire(before time.Time) (n int, err error) {
 	return n, err
 }
 
-// Used adds up the images that lie in the store, in bytes.
-func (s *Store) Used() (used int64, err error) {
+// UsedBytes adds up the images that lie in the store, in bytes.
+func (s *Store) UsedBytes() (used int64, err error) {
 	err = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasSuffix(path, partial) {
-			return ignoreGone(err)
+		if err != nil || d.IsDir() || strings.HasSuffix(path, partialSuffix) {
+			return ignoreNotExist(err)
 		}
 		info, err := d.Info()
 		if err == nil {
 			used += info.Size()
 		}
-		return ignoreGone(err)
+		return ignoreNotExist(err)
 	})
 	return used, err
 }
 
-// ignoreGone is for what is deleted while it is looked at.
-func ignoreGone(err error) error {
+// ignoreNotExist is for what is deleted while it is looked at.
+func ignoreNotExist(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -250,33 +250,33 @@ func ignoreGone(err error) error {
 
 // A disk is not filled to its end with images: what is more important than they are may lie on it.
 const (
-	spareMost = 1 << 30
-	sparePart = 20 // of the disk, as a divisor
+	maxSpareBytes = 1 << 30
+	spareDivisor  = 20 // of the disk, as a divisor
 )
 
-// admit refuses an image for which there is no room, with roost.Exhausted. Otherwise it has its room until arrived is called.
-func (s *Store) admit(size int64) (arrived func(), err error) {
+// checkRoom refuses an image for which there is no room, with roost.Exhausted. Otherwise it has its room until arrived is called.
+func (s *Store) checkRoom(size int64) (arrived func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.fits(size); err != nil {
+	if err := s.fitsDisk(size); err != nil {
 		return nil, err
 	}
-	s.coming += size
+	s.incomingBytes += size
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.coming -= size
+		s.incomingBytes -= size
 	}, nil
 }
 
-func (s *Store) fits(size int64) error {
-	if s.most > 0 {
-		used, err := s.Used()
+func (s *Store) fitsDisk(size int64) error {
+	if s.maxBytes > 0 {
+		used, err := s.UsedBytes()
 		if err != nil {
 			return err
 		}
-		if used += s.coming; used+size > s.most {
-			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted, roost.Bytes(used), roost.Bytes(s.most), roost.Bytes(size))
+		if used += s.incomingBytes; used+size > s.maxBytes {
+			return fmt.Errorf("%w: checkpoints take %v of the %v they may take, and this one has %v", roost.Exhausted, roost.Bytes(used), roost.Bytes(s.maxBytes), roost.Bytes(size))
 		}
 	}
 	var disk syscall.Statfs_t
@@ -284,7 +284,7 @@ func (s *Store) fits(size int64) error {
 		return fmt.Errorf("%s: %w", s.dir, err)
 	}
 	free, total := int64(disk.Bavail)*disk.Bsize, int64(disk.Blocks)*disk.Bsize
-	if spare := min(spareMost, total/sparePart); size > free-spare-s.coming {
+	if spare := min(maxSpareBytes, total/spareDivisor); size > free-spare-s.incomingBytes {
 		return fmt.Errorf("%w: the disk has %v free, of which %v are spared, and the checkpoint has %v", roost.Exhausted, roost.Bytes(free), roost.Bytes(spare), roost.Bytes(size))
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-var one = Key{Job: 7, Index: 3, Attempt: 2, Sequence: 5}
+var testKey = ImageKey{Job: 7, Index: 3, Attempt: 2, Sequence: 5}
 
 func open(t *testing.T, most int64) *Store {
 	t.Helper()
@@ -26,8 +26,8 @@ func open(t *testing.T, most int64) *Store {
 	return s
 }
 
-// stream gives chunks one after the other.
-func stream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
+// chunkStream gives chunks one after the other.
+func chunkStream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
 	return func() (*wire.FileChunk, error) {
 		if len(chunks) == 0 {
 			return nil, io.EOF
@@ -38,16 +38,16 @@ func stream(chunks ...*wire.FileChunk) func() (*wire.FileChunk, error) {
 	}
 }
 
-// whole is an image as it travels.
-func whole(data []byte) []*wire.FileChunk {
+// imageMessages is an image as it travels.
+func imageMessages(data []byte) []*wire.FileChunk {
 	sum := sha256.Sum256(data)
 	return []*wire.FileChunk{{Entry: &wire.FileEntry{Name: "5"}}, {Data: data[:len(data)/2]}, {Data: data[len(data)/2:]}, {Eof: true, Sha256: sum[:]}}
 }
 
 func TestThereAndBack(t *testing.T) {
 	s, data := open(t, 0), bytes.Repeat([]byte("image"), 200_000)
-	for _, k := range []Key{one, {Schedd: "submit.example", Job: 7, Index: 3, Attempt: 2, Sequence: 5}} {
-		if err := s.Receive(k, int64(len(data)), stream(whole(data)...)); err != nil {
+	for _, k := range []ImageKey{testKey, {Schedd: "submit.example", Job: 7, Index: 3, Attempt: 2, Sequence: 5}} {
+		if err := s.Receive(k, int64(len(data)), chunkStream(imageMessages(data)...)); err != nil {
 			t.Fatal(err)
 		}
 		var chunks []*wire.FileChunk
@@ -56,7 +56,7 @@ func TestThereAndBack(t *testing.T) {
 		}
 		again := k
 		again.Sequence++
-		if err := s.Receive(again, int64(len(data)), stream(chunks...)); err != nil {
+		if err := s.Receive(again, int64(len(data)), chunkStream(chunks...)); err != nil {
 			t.Fatalf("what was sent is not taken: %v", err)
 		}
 		if there, err := s.Remove(k); !there || err != nil {
@@ -78,7 +78,7 @@ func TestWriteAndRemove(t *testing.T) {
 	var all sync.WaitGroup
 	for job := range uint64(8) {
 		all.Go(func() {
-			k := Key{Schedd: "submit", Job: job + 1, Attempt: 1, Sequence: 1}
+			k := ImageKey{Schedd: "submit", Job: job + 1, Attempt: 1, Sequence: 1}
 			for range 200 {
 				err := s.Write(k, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err })
 				if err == nil {
@@ -98,26 +98,26 @@ func TestRefused(t *testing.T) {
 	data := []byte("an image of some size")
 	size := int64(len(data))
 	for name, c := range map[string]struct {
-		key    Key
+		key    ImageKey
 		size   int64
 		chunks []*wire.FileChunk
-		want   roost.Kind
+		want   roost.ErrorKind
 	}{
-		"cut short":        {one, size, whole(data)[:2], roost.Unavailable},
-		"another digest":   {one, size, append(whole(data)[:3], &wire.FileChunk{Eof: true, Sha256: make([]byte, 32)}), roost.Invalid},
-		"no digest":        {one, size, append(whole(data)[:3], &wire.FileChunk{Eof: true}), roost.Invalid},
-		"too large":        {one, size - 1, whole(data), roost.Invalid},
-		"too small":        {one, size + 1, whole(data), roost.Invalid},
-		"larger than disk": {one, 1 << 60, whole(data), roost.Exhausted},
-		"of nothing":       {one, 0, whole(data), roost.Invalid},
-		"no sequence":      {Key{Job: 1, Attempt: 1}, size, whole(data), roost.Invalid},
-		"a path":           {Key{Schedd: "..", Job: 1, Attempt: 1, Sequence: 1}, size, whole(data), roost.Invalid},
+		"cut short":        {testKey, size, imageMessages(data)[:2], roost.Unavailable},
+		"another digest":   {testKey, size, append(imageMessages(data)[:3], &wire.FileChunk{Eof: true, Sha256: make([]byte, 32)}), roost.Invalid},
+		"no digest":        {testKey, size, append(imageMessages(data)[:3], &wire.FileChunk{Eof: true}), roost.Invalid},
+		"too large":        {testKey, size - 1, imageMessages(data), roost.Invalid},
+		"too small":        {testKey, size + 1, imageMessages(data), roost.Invalid},
+		"larger than disk": {testKey, 1 << 60, imageMessages(data), roost.Exhausted},
+		"of nothing":       {testKey, 0, imageMessages(data), roost.Invalid},
+		"no sequence":      {ImageKey{Job: 1, Attempt: 1}, size, imageMessages(data), roost.Invalid},
+		"a path":           {ImageKey{Schedd: "..", Job: 1, Attempt: 1, Sequence: 1}, size, imageMessages(data), roost.Invalid},
 	} {
 		s := open(t, 0)
-		if err := s.Receive(c.key, c.size, stream(c.chunks...)); !errors.Is(err, c.want) {
+		if err := s.Receive(c.key, c.size, chunkStream(c.chunks...)); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
-		if used, err := s.Used(); used != 0 || err != nil {
+		if used, err := s.UsedBytes(); used != 0 || err != nil {
 			t.Errorf("%s: it left %d bytes, %v", name, used, err)
 		}
 	}
@@ -125,22 +125,22 @@ func TestRefused(t *testing.T) {
 
 func TestBound(t *testing.T) {
 	s, data := open(t, 40), []byte("an image of 24 bytes....")
-	if err := s.Receive(one, 24, stream(whole(data)...)); err != nil {
+	if err := s.Receive(testKey, 24, chunkStream(imageMessages(data)...)); err != nil {
 		t.Fatal(err)
 	}
-	two := one
+	two := testKey
 	two.Sequence++
-	if err := s.Receive(two, 24, stream(whole(data)...)); !errors.Is(err, roost.Exhausted) {
+	if err := s.Receive(two, 24, chunkStream(imageMessages(data)...)); !errors.Is(err, roost.Exhausted) {
 		t.Fatalf("got %v", err)
 	}
 }
 
 func TestSweep(t *testing.T) {
 	s, data := open(t, 0), []byte("image")
-	two := one
+	two := testKey
 	two.Schedd, two.Sequence = "a/b", 9
-	for _, k := range []Key{one, two} {
-		if err := s.Receive(k, 5, stream(whole(data)...)); err != nil {
+	for _, k := range []ImageKey{testKey, two} {
+		if err := s.Receive(k, 5, chunkStream(imageMessages(data)...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -149,8 +149,8 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var seen []Key
-	n, err := s.Sweep(func(k Key) bool { seen = append(seen, k); return k == two })
+	var seen []ImageKey
+	n, err := s.Sweep(func(k ImageKey) bool { seen = append(seen, k); return k == two })
 	if err != nil || n != 4 || len(seen) != 2 {
 		t.Fatalf("%d were deleted of %v, %v", n, seen, err)
 	}
@@ -162,14 +162,14 @@ func TestSweep(t *testing.T) {
 // What nobody has put or got for long goes; what was got stays.
 func TestExpire(t *testing.T) {
 	s, data := open(t, 0), []byte("image")
-	two := one
+	two := testKey
 	two.Sequence++
 	old := time.Now().Add(-time.Hour)
-	for _, k := range []Key{one, two} {
-		if err := s.Receive(k, 5, stream(whole(data)...)); err != nil {
+	for _, k := range []ImageKey{testKey, two} {
+		if err := s.Receive(k, 5, chunkStream(imageMessages(data)...)); err != nil {
 			t.Fatal(err)
 		}
-		path, _ := s.file(k)
+		path, _ := s.imagePath(k)
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}

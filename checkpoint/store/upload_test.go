@@ -13,16 +13,16 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// slow is an upload whose chunks come when they are sent, as of a node that holds its stream open.
-type slow struct {
+// slowUpload is an upload whose chunks come when they are sent, as of a node that holds its stream open.
+type slowUpload struct {
 	chunks chan *wire.FileChunk
-	end    chan error
+	result chan error
 }
 
-func upload(s *Store, k Key, size int) *slow {
-	u := &slow{make(chan *wire.FileChunk), make(chan error, 1)}
+func upload(s *Store, k ImageKey, size int) *slowUpload {
+	u := &slowUpload{make(chan *wire.FileChunk), make(chan error, 1)}
 	go func() {
-		u.end <- s.ReceiveNew(k, int64(size), func() (*wire.FileChunk, error) {
+		u.result <- s.ReceiveNew(k, int64(size), func() (*wire.FileChunk, error) {
 			c, ok := <-u.chunks
 			if !ok {
 				return nil, io.EOF
@@ -34,11 +34,11 @@ func upload(s *Store, k Key, size int) *slow {
 }
 
 // finish sends the rest of an image and returns how the upload ended.
-func (u *slow) finish(data []byte) error {
+func (u *slowUpload) finish(data []byte) error {
 	sum := sha256.Sum256(data)
 	u.chunks <- &wire.FileChunk{Data: data[1:]}
 	u.chunks <- &wire.FileChunk{Eof: true, Sha256: sum[:]}
-	return <-u.end
+	return <-u.result
 }
 
 // TestTwoUploads: an upload that holds its stream open while another one of the same image is acknowledged neither spoils that nor replaces it, whatever it
@@ -46,28 +46,28 @@ func (u *slow) finish(data []byte) error {
 func TestTwoUploads(t *testing.T) {
 	s := open(t, 0)
 	good, bad := bytes.Repeat([]byte("good"), 1000), bytes.Repeat([]byte("evil"), 1000)
-	early, late := upload(s, one, len(bad)), upload(s, one, len(bad))
+	early, late := upload(s, testKey, len(bad)), upload(s, testKey, len(bad))
 	early.chunks <- &wire.FileChunk{Data: bad[:1]}
-	if err := s.ReceiveNew(one, int64(len(good)), stream(whole(good)...)); err != nil {
+	if err := s.ReceiveNew(testKey, int64(len(good)), chunkStream(imageMessages(good)...)); err != nil {
 		t.Fatal(err)
 	}
 	late.chunks <- &wire.FileChunk{Data: bad[:1]}
-	for name, u := range map[string]*slow{"early": early, "late": late} {
+	for name, u := range map[string]*slowUpload{"early": early, "late": late} {
 		if err := u.finish(bad); !errors.Is(err, roost.Conflict) {
 			t.Errorf("%s: got %v, want it refused", name, err)
 		}
 	}
-	path, err := s.file(one)
+	path, err := s.imagePath(testKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, good) {
 		t.Errorf("the acknowledged image: got %.8q and %d bytes, %v", text, len(text), err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+partial)); len(left) > 0 {
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"+partialSuffix)); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
-	if err := s.ReceiveNew(one, int64(len(bad)), stream(whole(bad)...)); !errors.Is(err, roost.Conflict) {
+	if err := s.ReceiveNew(testKey, int64(len(bad)), chunkStream(imageMessages(bad)...)); !errors.Is(err, roost.Conflict) {
 		t.Errorf("once more: got %v", err)
 	}
 }
@@ -75,12 +75,12 @@ func TestTwoUploads(t *testing.T) {
 // TestWrittenElsewhere changes a file between its last byte and its digest, as a disk that lies, or somebody who had it open: it is not acknowledged.
 func TestWrittenElsewhere(t *testing.T) {
 	s, data := open(t, 0), bytes.Repeat([]byte("image"), 1000)
-	chunks := stream(whole(data)...)
-	err := s.Receive(one, int64(len(data)), func() (*wire.FileChunk, error) {
+	chunks := chunkStream(imageMessages(data)...)
+	err := s.Receive(testKey, int64(len(data)), func() (*wire.FileChunk, error) {
 		c, err := chunks()
 		if c.GetEof() {
-			path, _ := s.file(one)
-			parts, _ := filepath.Glob(path + "*" + partial)
+			path, _ := s.imagePath(testKey)
+			parts, _ := filepath.Glob(path + "*" + partialSuffix)
 			if len(parts) != 1 {
 				t.Fatalf("parts: %v", parts)
 			}
@@ -98,7 +98,7 @@ func TestWrittenElsewhere(t *testing.T) {
 	if !errors.Is(err, roost.Invalid) {
 		t.Errorf("got %v, want it refused", err)
 	}
-	if _, err := s.Size(one); !errors.Is(err, roost.NotFound) {
+	if _, err := s.Size(testKey); !errors.Is(err, roost.NotFound) {
 		t.Errorf("it is there: %v", err)
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Limits bounds a store.
-type Limits struct {
+// SizeLimits bounds a store.
+type SizeLimits struct {
 	AdBytes    int // of one ad's text, and of all its private attributes together
 	Attributes int // of one ad
 	AdsPerType int
@@ -34,12 +34,12 @@ type Limits struct {
 }
 
 // DefaultLimits are for pools of up to 100,000 machines.
-func DefaultLimits() Limits {
-	return Limits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
+func DefaultLimits() SizeLimits {
+	return SizeLimits{AdBytes: roost.MaxDaemonAdBytes, Attributes: 4096, AdsPerType: 200_000, AdsPerNode: 1024, Types: 64, Lease: time.Hour}
 }
 
-// Update is what a daemon says of its ad.
-type Update struct {
+// AdUpdate is what a daemon says of its ad.
+type AdUpdate struct {
 	Type, Name string
 	Node       string // who says it, where a certificate does; "" is not counted
 	Serial     string // of the certificate
@@ -47,163 +47,163 @@ type Update struct {
 	Started    int64 // unix nanoseconds
 	Lease      time.Duration
 	Ad         string            // empty: as before, only the lease starts again
-	Read       *classad.Ad       // what Ad says, where somebody has read it already; nil: it is read here
+	ParsedAd   *classad.Ad       // what Ad says, where somebody has read it already; nil: it is read here
 	Private    map[string]string // for negotiators only
 	Invalidate bool              // the daemon is going away
 }
 
-// Outcome is what became of an update.
-type Outcome uint8
+// UpdateOutcome is what became of an update.
+type UpdateOutcome uint8
 
 // The outcomes.
 const (
-	Stored  Outcome = iota // the ad is the new one
-	Renewed                // only the lease has changed
-	Dropped                // older than what is stored
-	Removed                // withdrawn, or was not there
-	Resend                 // the lease of an ad that is not here cannot be renewed: send the ad
+	Stored    UpdateOutcome = iota // the ad is the new one
+	Renewed                        // only the lease has changed
+	OutOfDate                      // older than what is stored
+	Removed                        // withdrawn, or was not there
+	ResendAd                       // the lease of an ad that is not here cannot be renewed: send the ad
 )
 
 // Store holds the ads. It is not safe for concurrent use; the entries that it hands out never change and may be read by anybody.
 type Store struct {
-	limits Limits
-	types  map[string]*kind
-	leases leases
-	nodes  map[string]int    // how many ads each node has here
-	known  map[string]member // the nodes that have ever advertised here, by their names without regard to case
+	limits      SizeLimits
+	types       map[string]*adType
+	leases      leaseHeap
+	adsByNode   map[string]int          // how many ads each node has here
+	nodesByName map[string]nodeIdentity // the nodes that have ever advertised here, by their names without regard to case
 }
 
-// kind holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
-type kind struct {
-	name  string           // as first written
-	ads   map[string]*slot // by name, without regard to case: as == compares names in requirements
-	order []*slot          // by name
-	feeds []*Feed
+// adType holds the ads of one type. Types are told apart without regard to case, as ClassAds do.
+type adType struct {
+	name        string               // as first written
+	ads         map[string]*nameSlot // by name, without regard to case: as == compares names in requirements
+	sortedNames []*nameSlot          // by name
+	feeds       []*TypeFeed
 }
 
-// slot is the place of one name; its entry is replaced, never changed.
-type slot struct {
-	*Entry
-	kind    *kind
-	node    string // that it counts for, and whose it is
-	expires time.Time
-	place   int // in the heap of leases
+// nameSlot is the place of one name; its entry is replaced, never changed.
+type nameSlot struct {
+	*StoredAd
+	adType    *adType
+	node      string // that it counts for, and whose it is
+	expires   time.Time
+	heapIndex int // in the heap of leases
 }
 
 // New returns an empty store.
-func New(limits Limits) *Store {
-	return &Store{limits: limits, types: map[string]*kind{}, nodes: map[string]int{}, known: map[string]member{}}
+func New(limits SizeLimits) *Store {
+	return &Store{limits: limits, types: map[string]*adType{}, adsByNode: map[string]int{}, nodesByName: map[string]nodeIdentity{}}
 }
 
 // Update takes an update in. The error says what is wrong with it: it wraps roost.Invalid, or roost.Exhausted when there is no more room.
-func (s *Store) Update(now time.Time, u Update) (Outcome, error) {
+func (s *Store) Update(now time.Time, u AdUpdate) (UpdateOutcome, error) {
 	if err := checkNames(u); err != nil {
-		return Dropped, err
+		return OutOfDate, err
 	}
 	k := s.types[strings.ToLower(u.Type)]
-	var old *slot
+	var old *nameSlot
 	if k != nil {
 		old = k.ads[strings.ToLower(u.Name)]
 	}
-	old, err := s.claim(old, u)
+	old, err := s.checkNameOwner(old, u)
 	if err != nil {
-		return Dropped, err
+		return OutOfDate, err
 	}
 	switch {
 	case old != nil && (u.Started < old.Started || u.Started == old.Started && u.Sequence < old.Sequence):
-		return Dropped, nil
+		return OutOfDate, nil
 	case u.Invalidate:
 		if old != nil {
-			s.remove(old)
+			s.removeAd(old)
 		}
 		return Removed, nil
 	case u.Ad == "":
 		if old == nil || u.Started != old.Started || u.Sequence != old.Sequence {
-			return Resend, nil
+			return ResendAd, nil
 		}
-		s.lease(old, now, u.Lease)
+		s.renewLease(old, now, u.Lease)
 		return Renewed, nil
 	case old != nil && u.Started == old.Started && u.Sequence == old.Sequence && u.Ad == old.Text && maps.Equal(u.Private, old.Private):
-		s.lease(old, now, u.Lease)
+		s.renewLease(old, now, u.Lease)
 		return Renewed, nil
 	}
 	entry, err := newEntry(u, s.limits)
 	if err != nil {
-		return Dropped, err
+		return OutOfDate, err
 	}
 	if old == nil {
-		if old, err = s.place(u); err != nil {
-			return Dropped, err
+		if old, err = s.makeRoomForName(u); err != nil {
+			return OutOfDate, err
 		}
 	}
-	old.Entry = entry
-	s.lease(old, now, u.Lease)
-	old.kind.tell(u.Name)
+	old.StoredAd = entry
+	s.renewLease(old, now, u.Lease)
+	old.adType.notifyFeeds(u.Name)
 	return Stored, nil
 }
 
-// place makes room for a name that is new. Its entry is set by the caller.
-func (s *Store) place(u Update) (*slot, error) {
-	k := s.kind(u.Type)
+// makeRoomForName makes room for a name that is new. Its entry is set by the caller.
+func (s *Store) makeRoomForName(u AdUpdate) (*nameSlot, error) {
+	k := s.adTypeNamed(u.Type)
 	if k == nil {
 		return nil, fmt.Errorf("ads of type %q: %w: there are %d types already", u.Type, roost.Exhausted, len(s.types))
 	}
-	if len(k.order) >= s.limits.AdsPerType {
-		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted, len(k.order))
+	if len(k.sortedNames) >= s.limits.AdsPerType {
+		return nil, fmt.Errorf("ad of %s %q: %w: there are %d already", u.Type, u.Name, roost.Exhausted, len(k.sortedNames))
 	}
-	if u.Node != "" && s.nodes[u.Node] >= s.limits.AdsPerNode {
-		return nil, fmt.Errorf("ad of %s %q: %w: node %s has %d already, and no more are taken from one node", u.Type, u.Name, roost.Exhausted, u.Node, s.nodes[u.Node])
+	if u.Node != "" && s.adsByNode[u.Node] >= s.limits.AdsPerNode {
+		return nil, fmt.Errorf("ad of %s %q: %w: node %s has %d already, and no more are taken from one node", u.Type, u.Name, roost.Exhausted, u.Node, s.adsByNode[u.Node])
 	}
-	sl := &slot{Entry: &Entry{Name: u.Name}, kind: k, node: u.Node, place: -1}
-	s.nodes[u.Node]++
+	sl := &nameSlot{StoredAd: &StoredAd{Name: u.Name}, adType: k, node: u.Node, heapIndex: -1}
+	s.adsByNode[u.Node]++
 	k.ads[strings.ToLower(u.Name)] = sl
-	at, _ := slices.BinarySearchFunc(k.order, u.Name, bySlotName)
-	k.order = slices.Insert(k.order, at, sl)
+	at, _ := slices.BinarySearchFunc(k.sortedNames, u.Name, compareSlotNames)
+	k.sortedNames = slices.Insert(k.sortedNames, at, sl)
 	return sl, nil
 }
 
-// kind is the type of that name, made if it is new and there is room; nil if there is none.
-func (s *Store) kind(name string) *kind {
+// adTypeNamed is the type of that name, made if it is new and there is room; nil if there is none.
+func (s *Store) adTypeNamed(name string) *adType {
 	key := strings.ToLower(name)
 	k := s.types[key]
 	if k == nil && len(s.types) < s.limits.Types {
-		k = &kind{name: name, ads: map[string]*slot{}}
+		k = &adType{name: name, ads: map[string]*nameSlot{}}
 		s.types[key] = k
 	}
 	return k
 }
 
-func bySlotName(sl *slot, name string) int { return strings.Compare(sl.Name, name) }
+func compareSlotNames(sl *nameSlot, name string) int { return strings.Compare(sl.Name, name) }
 
-func (s *Store) remove(sl *slot) {
-	k := sl.kind
+func (s *Store) removeAd(sl *nameSlot) {
+	k := sl.adType
 	delete(k.ads, strings.ToLower(sl.Name))
-	at, _ := slices.BinarySearchFunc(k.order, sl.Name, bySlotName)
-	k.order = slices.Delete(k.order, at, at+1)
-	if s.nodes[sl.node]--; s.nodes[sl.node] == 0 {
-		delete(s.nodes, sl.node)
+	at, _ := slices.BinarySearchFunc(k.sortedNames, sl.Name, compareSlotNames)
+	k.sortedNames = slices.Delete(k.sortedNames, at, at+1)
+	if s.adsByNode[sl.node]--; s.adsByNode[sl.node] == 0 {
+		delete(s.adsByNode, sl.node)
 	}
-	if sl.place >= 0 {
-		heap.Remove(&s.leases, sl.place)
+	if sl.heapIndex >= 0 {
+		heap.Remove(&s.leases, sl.heapIndex)
 	}
-	k.tell(sl.Name)
+	k.notifyFeeds(sl.Name)
 }
 
 // Count is the number of ads of all types.
 func (s *Store) Count() int { return len(s.leases) }
 
 // List returns the ads of that type in the order of their names, of all types in the order of the types' names when it is empty.
-func (s *Store) List(typ string) []*Entry {
+func (s *Store) List(typ string) []*StoredAd {
 	keys := []string{strings.ToLower(typ)}
 	if typ == "" {
 		keys = slices.Sorted(maps.Keys(s.types))
 	}
-	var list []*Entry
+	var list []*StoredAd
 	for _, key := range keys {
 		if k := s.types[key]; k != nil {
-			list = slices.Grow(list, len(k.order))
-			for _, sl := range k.order {
-				list = append(list, sl.Entry)
+			list = slices.Grow(list, len(k.sortedNames))
+			for _, sl := range k.sortedNames {
+				list = append(list, sl.StoredAd)
 			}
 		}
 	}
@@ -215,19 +215,19 @@ func (s *Store) check() {
 	n := 0
 	nodes := map[string]int{}
 	for _, k := range s.types {
-		n += len(k.order)
-		for i, sl := range k.order {
+		n += len(k.sortedNames)
+		for i, sl := range k.sortedNames {
 			nodes[sl.node]++
-			if k.ads[strings.ToLower(sl.Name)] != sl || sl.kind != k || s.leases[sl.place] != sl || i > 0 && k.order[i-1].Name >= sl.Name {
+			if k.ads[strings.ToLower(sl.Name)] != sl || sl.adType != k || s.leases[sl.heapIndex] != sl || i > 0 && k.sortedNames[i-1].Name >= sl.Name {
 				panic(fmt.Sprintf("ad %s of type %s is not where it should be", sl.Name, k.name))
 			}
 		}
-		if len(k.ads) != len(k.order) {
-			panic(fmt.Sprintf("type %s has %d ads by name and %d in order", k.name, len(k.ads), len(k.order)))
+		if len(k.ads) != len(k.sortedNames) {
+			panic(fmt.Sprintf("type %s has %d ads by name and %d in order", k.name, len(k.ads), len(k.sortedNames)))
 		}
 	}
-	if !maps.Equal(nodes, s.nodes) {
-		panic(fmt.Sprintf("%v ads of each node, and %v are counted", nodes, s.nodes))
+	if !maps.Equal(nodes, s.adsByNode) {
+		panic(fmt.Sprintf("%v ads of each node, and %v are counted", nodes, s.adsByNode))
 	}
 	if n != len(s.leases) {
 		panic(fmt.Sprintf("%d ads have %d leases", n, len(s.leases)))

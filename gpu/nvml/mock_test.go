@@ -17,9 +17,9 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// mocked opens a machine of NVIDIA's own mock. It knows what cards are, and panics at every question of what they do; here they answer that they
+// openMock opens a machine of NVIDIA's own mock. It knows what cards are, and panics at every question of what they do; here they answer that they
 // do not know, which a test may change before Devices is asked. Functions that are not in have are not in the driver.
-func mocked(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*server.Device) {
+func openMock(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*server.Device) {
 	t.Helper()
 	s, err := server.New(server.WithGPUs(configs...), server.WithDriverVersion("550.54.15"), server.WithCUDADriverVersion(12040))
 	if err != nil {
@@ -34,7 +34,7 @@ func mocked(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*s
 		}
 		return errors.New("no such symbol")
 	}
-	var cards []*server.Device
+	var devices []*server.Device
 	for _, d := range s.Devices {
 		c := d.(*server.Device)
 		c.GetPciInfoFunc = func() (lib.PciInfo, lib.Return) { return address(c.PciBusID), lib.SUCCESS }
@@ -43,14 +43,14 @@ func mocked(t *testing.T, have []string, configs ...gpus.Config) (*Library, []*s
 		c.GetTemperatureFunc = func(lib.TemperatureSensors) (uint32, lib.Return) { return 0, lib.ERROR_NOT_SUPPORTED }
 		c.GetPowerUsageFunc = func() (uint32, lib.Return) { return 0, lib.ERROR_NOT_SUPPORTED }
 		c.GetComputeRunningProcessesFunc = func() ([]lib.ProcessInfo, lib.Return) { return nil, lib.ERROR_NOT_SUPPORTED }
-		cards = append(cards, c)
+		devices = append(devices, c)
 	}
-	l, err := open(s)
+	l, err := openLibrary(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.sysfs = t.TempDir()
-	return l, cards
+	return l, devices
 }
 
 func address(name string) (p lib.PciInfo) {
@@ -62,24 +62,24 @@ func address(name string) (p lib.PciInfo) {
 
 // TestOldDriver has a driver that knows nothing but the oldest functions: the cards are there, what they do is unknown, and nothing panics.
 func TestOldDriver(t *testing.T) {
-	l, _ := mocked(t, nil, gpus.Multiple(8, gpus.A100_SXM4_40GB)...)
-	all := devices(t, l)
+	l, _ := openMock(t, nil, gpus.Multiple(8, gpus.A100_SXM4_40GB)...)
+	all := findDevices(t, l)
 	if len(all) != 8 {
 		t.Fatalf("%d devices, want 8", len(all))
 	}
 	for i, d := range all {
-		if d.Index != i || d.Minor != i || d.NUMA != -1 || d.Memory != 40*roost.GiB || d.Capability != "8.0" || !d.Health.OK || d.Links != nil || d.MIG != "" {
+		if d.Index != i || d.Minor != i || d.NUMANode != -1 || d.Memory != 40*roost.GiB || d.Capability != "8.0" || !d.Health.OK || d.Links != nil || d.MIG != "" {
 			t.Errorf("device %d: %+v", i, d)
 		}
 	}
 	usage, err := l.Usage()
-	if err != nil || len(usage) != 8 || usage[3].Busy != gpu.Unmeasured || usage[3].Processes != nil {
+	if err != nil || len(usage) != 8 || usage[3].BusyFraction != gpu.NotMeasured || usage[3].Processes != nil {
 		t.Errorf("usage %+v, %v", usage, err)
 	}
 }
 
 func TestMemoryNode(t *testing.T) {
-	l, cards := mocked(t, []string{"nvmlDeviceGetMemoryAffinity"}, gpus.Multiple(3, gpus.H100_SXM5_80GB)...)
+	l, cards := openMock(t, []string{"nvmlDeviceGetMemoryAffinity"}, gpus.Multiple(3, gpus.H100_SXM5_80GB)...)
 	set := func(i int, words ...uint) {
 		cards[i].GetMemoryAffinityFunc = func(int, lib.AffinityScope) ([]uint, lib.Return) { return words, lib.SUCCESS }
 	}
@@ -94,16 +94,16 @@ func TestMemoryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []int{5, 1, -1} {
-		if got := devices(t, l)[i].NUMA; got != want {
+		if got := findDevices(t, l)[i].NUMANode; got != want {
 			t.Errorf("device %d: node %d, want %d", i, got, want)
 		}
 	}
 }
 
-// TestWires has cards 0 and 1 joined by two NVLinks of their own, and 2 and 3 by a switch.
-func TestWires(t *testing.T) {
+// TestNVLinks has cards 0 and 1 joined by two NVLinks of their own, and 2 and 3 by a switch.
+func TestNVLinks(t *testing.T) {
 	have := []string{"nvmlDeviceGetNvLinkState", "nvmlDeviceGetNvLinkRemotePciInfo_v2", "nvmlDeviceGetNvLinkRemoteDeviceType", "nvmlDeviceGetTopologyCommonAncestor"}
-	l, cards := mocked(t, have, gpus.Multiple(4, gpus.A100_SXM4_80GB)...)
+	l, cards := openMock(t, have, gpus.Multiple(4, gpus.A100_SXM4_80GB)...)
 	for i, c := range cards {
 		links := []int{4, 4, 3, 3}[i]
 		c.GetNvLinkStateFunc = func(link int) (lib.EnableState, lib.Return) {
@@ -124,7 +124,7 @@ func TestWires(t *testing.T) {
 	s.DeviceGetTopologyCommonAncestorFunc = func(lib.Device, lib.Device) (lib.GpuTopologyLevel, lib.Return) {
 		return lib.TOPOLOGY_SYSTEM, lib.SUCCESS
 	}
-	all := devices(t, l)
+	all := findDevices(t, l)
 	tests := []struct{ from, to, want int }{{0, 1, gpu.LinkNVLink + 3}, {2, 3, gpu.LinkNVLink + 2}, {0, 2, gpu.LinkSystem}, {1, 3, gpu.LinkSystem}}
 	for _, test := range tests {
 		a, b := all[test.from], all[test.to]
@@ -134,9 +134,9 @@ func TestWires(t *testing.T) {
 	}
 }
 
-// TestCut has an A30 in MIG mode of which the driver's names tell nothing, so that the profile comes from the attributes.
-func TestCut(t *testing.T) {
-	l, cards := mocked(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
+// TestMIGMode has an A30 in MIG mode of which the driver's names tell nothing, so that the profile comes from the attributes.
+func TestMIGMode(t *testing.T) {
+	l, cards := openMock(t, []string{"nvmlDeviceGetMigMode"}, gpus.Multiple(2, gpus.A30_PCIE_24GB)...)
 	cards[0].SetMigMode(lib.DEVICE_MIG_ENABLE)
 	cards[0].GetMaxMigDeviceCountFunc = func() (int, lib.Return) { return 4, lib.SUCCESS }
 	cards[0].GetMigDeviceHandleByIndexFunc = func(i int) (lib.Device, lib.Return) {
@@ -155,19 +155,19 @@ func TestCut(t *testing.T) {
 		}
 		return m, lib.SUCCESS
 	}
-	all := devices(t, l)
-	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].Parent != cards[0].UUID || all[2].MIG != "" {
+	all := findDevices(t, l)
+	if len(all) != 3 || all[0].MIG != "1g.6gb" || all[1].Instance != 5 || all[1].ParentUUID != cards[0].UUID || all[2].MIG != "" {
 		t.Fatalf("got %+v", all)
 	}
 	cards[0].SetMigMode(lib.DEVICE_MIG_DISABLE)
-	if all := devices(t, l); len(all) != 2 || !all[0].Health.OK {
+	if all := findDevices(t, l); len(all) != 2 || !all[0].Health.OK {
 		t.Errorf("after the card was made whole again: %+v", all)
 	}
 }
 
 func TestNoLibrary(t *testing.T) {
 	for _, ret := range []lib.Return{lib.ERROR_LIBRARY_NOT_FOUND, lib.ERROR_DRIVER_NOT_LOADED, lib.ERROR_UNKNOWN} {
-		if _, err := open(&mock.Interface{InitFunc: func() lib.Return { return ret }}); !errors.Is(err, roost.Unavailable) {
+		if _, err := openLibrary(&mock.Interface{InitFunc: func() lib.Return { return ret }}); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("%v: got %v, want it to be unavailable", ret, err)
 		}
 	}

@@ -23,10 +23,10 @@ func TestCheckUID(t *testing.T) {
 
 func TestRange(t *testing.T) {
 	r, err := ParseRange("2000-2999")
-	if err != nil || r.String() != "2000-2999" || r.Size() != 1000 || !r.Has(2000) || !r.Has(2999) || r.Has(1999) || r.Has(3000) {
+	if err != nil || r.String() != "2000-2999" || r.Size() != 1000 || !r.Contains(2000) || !r.Contains(2999) || r.Contains(1999) || r.Contains(3000) {
 		t.Errorf("got %v, %v", r, err)
 	}
-	if r, err := ParseRange("7"); err != nil || r != (Range{7, 7}) {
+	if r, err := ParseRange("7"); err != nil || r != (IDRange{7, 7}) {
 		t.Errorf("got %v, %v", r, err)
 	}
 	for _, text := range []string{"", "x", "5-4", "1-x", "-1", "4294967296", "1-2-3"} {
@@ -34,7 +34,7 @@ func TestRange(t *testing.T) {
 			t.Errorf("%q: got %v, %v", text, r, err)
 		}
 	}
-	if (Range{}).Has(0) {
+	if (IDRange{}).Contains(0) {
 		t.Error("the empty range has root in it")
 	}
 }
@@ -45,16 +45,16 @@ func TestDirectory(t *testing.T) {
 		t.Skip("SKIPPED: NO /etc/passwd, so there is no directory to ask")
 	}
 	d := NewDirectory()
-	if u, err := d.User(0); err != nil || !u.Known || u.Name != "root" || !slices.Contains(u.Groups, 0) {
+	if u, err := d.User(0); err != nil || !u.IsKnown || u.Name != "root" || !slices.Contains(u.Groups, 0) {
 		t.Errorf("root: got %+v, %v", u, err)
 	}
-	if u, err := d.User(1234567891); err != nil || u.Known || u.Groups != nil {
+	if u, err := d.User(1234567891); err != nil || u.IsKnown || u.Groups != nil {
 		t.Errorf("a uid that nobody has: got %+v, %v", u, err)
 	}
-	if g, err := d.Group(0); err != nil || !g.Known || g.Name != "root" {
+	if g, err := d.Group(0); err != nil || !g.IsKnown || g.Name != "root" {
 		t.Errorf("group 0: got %+v, %v", g, err)
 	}
-	if g, err := d.Group(1234567891); err != nil || g.Known {
+	if g, err := d.Group(1234567891); err != nil || g.IsKnown {
 		t.Errorf("a gid that nobody has: got %+v, %v", g, err)
 	}
 }
@@ -63,10 +63,10 @@ func TestDirectory(t *testing.T) {
 func TestDirectoryHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mend, asked := make(chan struct{}), 0
-		d := newDirectory(lookup{user: func(uid uint32) (User, error) {
+		d := newDirectory(accountLookup{user: func(uid uint32) (UserEntry, error) {
 			asked++
 			<-mend
-			return User{UID: uid, Known: true, GID: 7}, nil
+			return UserEntry{UID: uid, IsKnown: true, GID: 7}, nil
 		}})
 		for range 2 {
 			if _, err := d.User(1000); !errors.Is(err, roost.Unavailable) {
@@ -76,7 +76,7 @@ func TestDirectoryHangs(t *testing.T) {
 		close(mend)
 		synctest.Wait()
 		for range 2 {
-			if u, err := d.User(1000); err != nil || !u.Known || !slices.Equal(u.Groups, []uint32{7}) {
+			if u, err := d.User(1000); err != nil || !u.IsKnown || !slices.Equal(u.Groups, []uint32{7}) {
 				t.Errorf("got %+v, %v", u, err)
 			}
 		}

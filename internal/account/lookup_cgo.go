@@ -9,23 +9,23 @@ import (
 	"strconv"
 )
 
-func lookUser(uid uint32) (User, error) {
+func lookUser(uid uint32) (UserEntry, error) {
 	found, err := user.LookupId(strconv.FormatUint(uint64(uid), 10))
 	if unknown := user.UnknownUserIdError(0); errors.As(err, &unknown) {
-		return User{UID: uid}, nil
+		return UserEntry{UID: uid}, nil
 	}
 	if err != nil {
-		return User{}, err
+		return UserEntry{}, err
 	}
-	u := User{UID: uid, Known: true, Name: found.Username}
+	u := UserEntry{UID: uid, IsKnown: true, Name: found.Username}
 	gid, err := strconv.ParseUint(found.Gid, 10, 32)
 	if err != nil {
-		return User{}, err
+		return UserEntry{}, err
 	}
 	u.GID = uint32(gid)
 	ids, err := found.GroupIds()
 	if err != nil {
-		return User{}, err
+		return UserEntry{}, err
 	}
 	for _, id := range ids {
 		if g, err := strconv.ParseUint(id, 10, 32); err == nil {
@@ -36,13 +36,13 @@ func lookUser(uid uint32) (User, error) {
 	return u, nil
 }
 
-func lookGroup(gid uint32) (Group, error) {
+func lookGroup(gid uint32) (GroupEntry, error) {
 	found, err := user.LookupGroupId(strconv.FormatUint(uint64(gid), 10))
 	if unknown := user.UnknownGroupIdError(""); errors.As(err, &unknown) {
-		return Group{GID: gid}, nil
+		return GroupEntry{GID: gid}, nil
 	}
 	if err != nil {
-		return Group{}, err
+		return GroupEntry{}, err
 	}
-	return Group{GID: gid, Known: true, Name: found.Name}, nil
+	return GroupEntry{GID: gid, IsKnown: true, Name: found.Name}, nil
 }

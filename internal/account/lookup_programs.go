@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// notThere is getent's exit status for a key that is not in the database.
-const notThere = 2
+// exitNotFound is getent's exit status for a key that is not in the database.
+const exitNotFound = 2
 
-func lookUser(uid uint32) (User, error) {
-	row, err := entry("passwd", uid)
+func lookUser(uid uint32) (UserEntry, error) {
+	row, err := databaseEntry("passwd", uid)
 	if err != nil || row == nil {
-		return User{UID: uid}, err
+		return UserEntry{UID: uid}, err
 	}
 	if len(row) < 4 {
-		return User{}, fmt.Errorf("getent passwd %d: %q", uid, strings.Join(row, ":"))
+		return UserEntry{}, fmt.Errorf("getent passwd %d: %q", uid, strings.Join(row, ":"))
 	}
-	u := User{UID: uid, Known: true, Name: row[0]}
+	u := UserEntry{UID: uid, IsKnown: true, Name: row[0]}
 	gid, err := strconv.ParseUint(row[3], 10, 32)
 	if err != nil {
-		return User{}, err
+		return UserEntry{}, err
 	}
 	u.GID = uint32(gid)
-	text, err := printed("id", "-G", "--", u.Name)
+	text, err := commandOutput("id", "-G", "--", u.Name)
 	if err != nil {
-		return User{}, err
+		return UserEntry{}, err
 	}
 	for _, word := range strings.Fields(text) {
 		if g, err := strconv.ParseUint(word, 10, 32); err == nil {
@@ -42,18 +42,18 @@ func lookUser(uid uint32) (User, error) {
 	return u, nil
 }
 
-func lookGroup(gid uint32) (Group, error) {
-	row, err := entry("group", gid)
+func lookGroup(gid uint32) (GroupEntry, error) {
+	row, err := databaseEntry("group", gid)
 	if err != nil || row == nil {
-		return Group{GID: gid}, err
+		return GroupEntry{GID: gid}, err
 	}
-	return Group{GID: gid, Known: true, Name: row[0]}, nil
+	return GroupEntry{GID: gid, IsKnown: true, Name: row[0]}, nil
 }
 
-// entry is a row of one of the system's databases; nil if there is none.
-func entry(database string, id uint32) ([]string, error) {
-	text, err := printed("getent", database, strconv.FormatUint(uint64(id), 10))
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == notThere {
+// databaseEntry is a row of one of the system's databases; nil if there is none.
+func databaseEntry(database string, id uint32) ([]string, error) {
+	text, err := commandOutput("getent", database, strconv.FormatUint(uint64(id), 10))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == exitNotFound {
 		return nil, nil
 	}
 	if err != nil {
@@ -63,9 +63,9 @@ func entry(database string, id uint32) ([]string, error) {
 	return strings.Split(row, ":"), nil
 }
 
-// printed runs one of the system's programs, no longer than anybody waits for it.
-func printed(name string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// commandOutput runs one of the system's programs, no longer than anybody waits for it.
+func commandOutput(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, name, args...).Output()
 	return string(out), err

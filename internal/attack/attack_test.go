@@ -13,7 +13,7 @@ import (
 // Each attack has a name that no other has, the name of its part first, and a place in the code.
 func TestAll(t *testing.T) {
 	parts := []string{"schedd", "startd", "negotiator", "collector", "client"}
-	seen := map[Attack]bool{}
+	seen := map[AttackKind]bool{}
 	for _, a := range All() {
 		part, what, _ := strings.Cut(string(a), ".")
 		known := false

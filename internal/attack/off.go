@@ -3,4 +3,4 @@
 package attack
 
 // Is reports whether this process makes the attack: no ordinary program does.
-func Is(Attack) bool { return false }
+func Is(AttackKind) bool { return false }

@@ -9,6 +9,6 @@ import (
 )
 
 // Is reports whether ROOST_ATTACK names the attack.
-func Is(a Attack) bool {
+func Is(a AttackKind) bool {
 	return slices.Contains(strings.Split(os.Getenv("ROOST_ATTACK"), ","), string(a))
 }

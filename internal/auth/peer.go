@@ -13,10 +13,10 @@ import (
 // Role is a part that a peer plays. A node's certificate carries its roles.
 type Role string
 
-// The roles. User is anybody on the same machine, Stranger anybody on the network who has no certificate; the others are Roost's own.
+// The roles. User is anybody on the same machine, Anonymous anybody on the network who has no certificate; the others are Roost's own.
 const (
 	User       Role = "user"
-	Stranger   Role = "stranger"
+	Anonymous  Role = "stranger"
 	Collector  Role = "collector"
 	Negotiator Role = "negotiator"
 	Schedd     Role = "schedd"
@@ -26,8 +26,8 @@ const (
 	Authority        Role = "authority"
 )
 
-// Daemons are the roles that the machines of a pool can have.
-func Daemons() []Role {
+// DaemonRoles are the roles that the machines of a pool can have.
+func DaemonRoles() []Role {
 	return []Role{Collector, Negotiator, Schedd, Startd, CheckpointServer, Authority}
 }
 

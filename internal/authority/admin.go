@@ -10,9 +10,9 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// administrator makes sure that a call comes from this host. The table lets nobody else call what asks for it, unless somebody makes a
+// requireLocalAdmin makes sure that a call comes from this host. The table lets nobody else call what asks for it, unless somebody makes a
 // certificate with the authority's role by hand; even such a one makes no tokens.
-func administrator(ctx context.Context) (uid uint32, err error) {
+func requireLocalAdmin(ctx context.Context) (uid uint32, err error) {
 	p, ok := auth.FromContext(ctx)
 	if !ok || !p.Local {
 		return 0, fmt.Errorf("tokens: %w: only on the authority's own host, as root", roost.PermissionDenied)
@@ -21,27 +21,27 @@ func administrator(ctx context.Context) (uid uint32, err error) {
 }
 
 // MakeToken implements wire.AuthorityServer.
-func (s *service) MakeToken(ctx context.Context, req *wire.MakeTokenRequest) (*wire.MakeTokenReply, error) {
-	uid, err := administrator(ctx)
+func (s *authorityService) MakeToken(ctx context.Context, req *wire.MakeTokenRequest) (*wire.MakeTokenReply, error) {
+	uid, err := requireLocalAdmin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	t, kept, err := s.store.mint(Part(req.GetPart()), req.GetName(), time.Duration(req.GetLife()), time.Now())
+	t, record, err := s.store.createToken(NodePart(req.GetPart()), req.GetName(), time.Duration(req.GetLife()), time.Now())
 	if err != nil {
 		return nil, err
 	}
-	info := kept.info(digest(t.Secret[:]))
-	s.log.Info("made a token", "token", info.GetId(), "part", info.GetPart(), "name", info.GetName(), "expires", when(info.GetExpires()), "uid", uid)
+	info := record.info(digest(t.Secret[:]))
+	s.log.Info("made a token", "token", info.GetId(), "part", info.GetPart(), "name", info.GetName(), "expires", formatTime(info.GetExpires()), "uid", uid)
 	return &wire.MakeTokenReply{Token: t.String(), Address: s.node.AuthorityAt, Info: info}, nil
 }
 
 // RemoveToken implements wire.AuthorityServer.
-func (s *service) RemoveToken(ctx context.Context, req *wire.RemoveTokenRequest) (*wire.RemoveTokenReply, error) {
-	uid, err := administrator(ctx)
+func (s *authorityService) RemoveToken(ctx context.Context, req *wire.RemoveTokenRequest) (*wire.RemoveTokenReply, error) {
+	uid, err := requireLocalAdmin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	info, err := s.store.remove(req.GetId())
+	info, err := s.store.removeToken(req.GetId())
 	if err != nil {
 		return nil, err
 	}
@@ -50,21 +50,21 @@ func (s *service) RemoveToken(ctx context.Context, req *wire.RemoveTokenRequest)
 }
 
 // Members implements wire.AuthorityServer.
-func (s *service) Members(ctx context.Context, _ *wire.MembersRequest) (*wire.MembersReply, error) {
-	if _, err := administrator(ctx); err != nil {
+func (s *authorityService) Members(ctx context.Context, _ *wire.MembersRequest) (*wire.MembersReply, error) {
+	if _, err := requireLocalAdmin(ctx); err != nil {
 		return nil, err
 	}
-	tokens, err := s.store.tokens()
+	tokens, err := s.store.listTokens()
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.store.members()
+	members, err := s.store.listMembers()
 	return &wire.MembersReply{Tokens: tokens, Members: members}, err
 }
 
 // Revoke implements wire.AuthorityServer.
-func (s *service) Revoke(ctx context.Context, req *wire.RevokeRequest) (*wire.RevokeReply, error) {
-	uid, err := administrator(ctx)
+func (s *authorityService) Revoke(ctx context.Context, req *wire.RevokeRequest) (*wire.RevokeReply, error) {
+	uid, err := requireLocalAdmin(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (s *service) Revoke(ctx context.Context, req *wire.RevokeRequest) (*wire.Re
 	if len(reason) > maxReason {
 		return nil, fmt.Errorf("reason: %w: it has more than %d letters", roost.Invalid, maxReason)
 	}
-	n, err := s.store.putOut(req.GetName(), reason, time.Now())
+	n, err := s.store.revokeNode(req.GetName(), reason, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	s.log.Info("revoked", "name", req.GetName(), "certificates", n, "reason", reason, "uid", uid)
-	return &wire.RevokeReply{Certificates: uint32(n)}, s.renewList()
+	return &wire.RevokeReply{Certificates: uint32(n)}, s.renewRevocationList()
 }
 
 const maxReason = 1000

@@ -19,5 +19,5 @@
 // by every other node as soon as that has fetched the list of revoked certificates, a CRL as RFC 5280 has it.
 //
 // Strangers reach nothing but this daemon, and this daemon bounds what they can make it do: how many of them are connected, for how long, how
-// much they send, and how many wrong secrets an address may try (gate.go, wrong.go).
+// much they send, and how many wrong secrets an address may try (gate.go, failedJoins.go).
 package authority

@@ -15,21 +15,21 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Running is an authority that serves until the test ends.
-type Running struct {
+// RunningAuthority is an authority that serves until the test ends.
+type RunningAuthority struct {
 	Addr, Socket string
 	Dir          string // of its keys
 
-	store *store
+	store *certStore
 	mu    sync.Mutex
 	log   bytes.Buffer
 }
 
 // Start makes an authority of the pool lab, on central, and runs it.
-func Start(t *testing.T) *Running {
+func Start(t *testing.T) *RunningAuthority {
 	t.Helper()
 	dir := t.TempDir()
-	r := &Running{Dir: filepath.Join(dir, "authority"), Socket: "unix:" + filepath.Join(dir, "a.sock")}
+	r := &RunningAuthority{Dir: filepath.Join(dir, "authority"), Socket: "unix:" + filepath.Join(dir, "a.sock")}
 	if err := pki.Init(r.Dir, "lab"); err != nil {
 		t.Fatal(err)
 	}
@@ -44,8 +44,8 @@ func Start(t *testing.T) *Running {
 	}
 	r.Addr = door.Addr().String()
 	node := &config.Node{Name: "central", Pool: "lab", AuthorityAt: r.Addr, Collectors: []string{"10.0.0.1:9701"}, Negotiators: []string{"10.0.0.1:9702"}}
-	s := &service{store: r.store, node: node, log: slog.New(slog.NewTextHandler(r, nil))}
-	if err := s.tidy(time.Now()); err != nil {
+	s := &authorityService{store: r.store, node: node, log: slog.New(slog.NewTextHandler(r, nil))}
+	if err := s.expireRecords(time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -62,23 +62,23 @@ func Start(t *testing.T) *Running {
 }
 
 // Write takes in what is logged.
-func (r *Running) Write(b []byte) (int, error) {
+func (r *RunningAuthority) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.Write(b)
 }
 
-// Said is the log.
-func (r *Running) Said() string {
+// Log is the log.
+func (r *RunningAuthority) Log() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.log.String()
 }
 
-// Mint makes a token.
-func (r *Running) Mint(t *testing.T, part Part, name string, life time.Duration) Token {
+// CreateToken makes a token.
+func (r *RunningAuthority) CreateToken(t *testing.T, part NodePart, name string, life time.Duration) JoinToken {
 	t.Helper()
-	token, _, err := r.store.mint(part, name, life, time.Now())
+	token, _, err := r.store.createToken(part, name, life, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,5 +89,5 @@ func (r *Running) Mint(t *testing.T, part Part, name string, life time.Duration)
 const (
 	MaxPerAddress = maxPerAddress
 	MaxBody       = maxBody
-	FreeTries     = freeTries
+	FreeAttempts  = freeAttempts
 )

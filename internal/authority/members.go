@@ -9,23 +9,23 @@ import (
 	"strings"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/wire"
-	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // info is what people may know of a token.
-func (t *token) info(digest []byte) *wire.TokenInfo {
+func (t *tokenRecord) info(digest []byte) *wire.TokenInfo {
 	info := &wire.TokenInfo{Id: tokenID(digest), Part: string(t.Part), Name: t.Name, Made: t.Made, Expires: t.Expires}
 	if t.Used != nil {
-		info.Used, info.UsedBy, info.UsedFrom = t.Used.At, t.Used.Node, t.Used.From
+		info.Used, info.UsedBy, info.UsedFrom = t.Used.At, t.Used.Node, t.Used.FromHost
 	}
 	return info
 }
 
-// tokens lists all that are kept, the newest last.
-func (s *store) tokens() (list []*wire.TokenInfo, err error) {
-	err = s.db.View(func(tx *dbfile.Tx) error {
-		return each(tx, tokensBucket, func(key []byte, t *token) error {
+// listTokens lists all that are kept, the newest last.
+func (s *certStore) listTokens() (list []*wire.TokenInfo, err error) {
+	err = s.db.View(func(tx *boltfile.Tx) error {
+		return eachRecord(tx, tokensBucket, func(key []byte, t *tokenRecord) error {
 			list = append(list, t.info(key))
 			return nil
 		})
@@ -34,11 +34,11 @@ func (s *store) tokens() (list []*wire.TokenInfo, err error) {
 	return list, err
 }
 
-// members lists the nodes that were ever let in and are remembered, by name: of each the certificate that holds for longest.
-func (s *store) members() (list []*wire.MemberInfo, err error) {
-	newest := map[string]*issued{}
-	err = s.db.View(func(tx *dbfile.Tx) error {
-		return each(tx, issuedBucket, func(_ []byte, i *issued) error {
+// listMembers lists the nodes that were ever let in and are remembered, by name: of each the certificate that holds for longest.
+func (s *certStore) listMembers() (list []*wire.MemberInfo, err error) {
+	newest := map[string]*certRecord{}
+	err = s.db.View(func(tx *boltfile.Tx) error {
+		return eachRecord(tx, issuedBucket, func(_ []byte, i *certRecord) error {
 			if n := newest[i.Name]; n == nil || n.Revoked != 0 && i.Revoked == 0 || (n.Revoked == 0) == (i.Revoked == 0) && n.Expires < i.Expires {
 				newest[i.Name] = i
 			}
@@ -48,20 +48,20 @@ func (s *store) members() (list []*wire.MemberInfo, err error) {
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
 		i := newest[name]
 		list = append(list, &wire.MemberInfo{
-			Name: i.Name, Part: string(i.Part), Roles: i.Roles, Joined: i.Joined, Expires: i.Expires, Revoked: i.Revoked, Reason: i.Reason, From: i.From,
+			Name: i.Name, Part: string(i.Part), Roles: i.Roles, Joined: i.Joined, Expires: i.Expires, Revoked: i.Revoked, Reason: i.Reason, From: i.FromHost,
 		})
 	}
 	return list, err
 }
 
-// remove takes a token back. The one that it has let in stays in.
-func (s *store) remove(id string) (info *wire.TokenInfo, err error) {
+// removeToken takes a token back. The one that it has let in stays in.
+func (s *certStore) removeToken(id string) (info *wire.TokenInfo, err error) {
 	if _, herr := hex.DecodeString(id + strings.Repeat("0", len(id)%2)); herr != nil || len(id) < 4 {
 		return nil, fmt.Errorf("token %q: %w: name it by its id, or at least four letters of it, as roost token list shows it", id, roost.Invalid)
 	}
-	err = s.db.Update(func(tx *dbfile.Tx) error {
+	err = s.db.Update(func(tx *boltfile.Tx) error {
 		var found []byte
-		err := each(tx, tokensBucket, func(key []byte, t *token) error {
+		err := eachRecord(tx, tokensBucket, func(key []byte, t *tokenRecord) error {
 			if !strings.HasPrefix(tokenID(key), strings.ToLower(id)) {
 				return nil
 			}

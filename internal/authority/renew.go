@@ -10,43 +10,43 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 )
 
 const (
-	maxHeld     = 32        // certificates of one name that hold at a time
-	renewAnswer = time.Hour // for so long the same key gets the same answer
+	maxValidCerts     = 32        // certificates of one name that hold at a time
+	renewRepeatWindow = time.Hour // for so long the same key gets the same answer
 )
 
-// member is a node that has shown its certificate.
-type member struct {
+// nodeMember is a node that has shown its certificate.
+type nodeMember struct {
 	name   string
 	roles  []auth.Role
 	serial *big.Int
 	from   string
 }
 
-// renew gives a node a new certificate with the name and the roles that it has. One that asks again soon, because the answer was lost, gets the same.
-func (s *store) renew(m member, public ed25519.PublicKey, now time.Time) (got *issued, err error) {
-	err = s.db.Update(func(tx *dbfile.Tx) error {
-		old, ok, err := load[issued](tx, issuedBucket, m.serial.Bytes())
+// renewCert gives a node a new certificate with the name and the roles that it has. One that asks again soon, because the answer was lost, gets the same.
+func (s *certStore) renewCert(m nodeMember, public ed25519.PublicKey, now time.Time) (got *certRecord, err error) {
+	err = s.db.Update(func(tx *boltfile.Tx) error {
+		old, ok, err := loadRecord[certRecord](tx, issuedBucket, m.serial.Bytes())
 		if err != nil {
 			return err
 		}
 		if ok && old.Revoked != 0 {
-			return errRevoked(m.name, old)
+			return revokedError(m.name, old)
 		}
-		fresh := issued{Name: m.name, Roles: texts(m.roles), From: m.from}
+		fresh := certRecord{Name: m.name, Roles: roleNames(m.roles), FromHost: m.from}
 		if ok {
 			fresh.Part, fresh.Joined = old.Part, old.Joined
 		}
 		held := 0
-		err = of(tx, m.name, func(_ []byte, i *issued) error {
-			if !i.holds(now) {
+		err = eachCert(tx, m.name, func(_ []byte, i *certRecord) error {
+			if !i.isValid(now) {
 				return nil
 			}
 			held++
-			if bytes.Equal(i.Key, keyDigest(public)) && slices.Equal(i.Roles, fresh.Roles) && now.UnixNano() < i.Made+int64(renewAnswer) && i.Made != i.Joined {
+			if bytes.Equal(i.Key, keyDigest(public)) && slices.Equal(i.Roles, fresh.Roles) && now.UnixNano() < i.Made+int64(renewRepeatWindow) && i.Made != i.Joined {
 				got = i
 			}
 			return nil
@@ -54,10 +54,10 @@ func (s *store) renew(m member, public ed25519.PublicKey, now time.Time) (got *i
 		if err != nil || got != nil {
 			return err
 		}
-		if held >= maxHeld {
+		if held >= maxValidCerts {
 			return fmt.Errorf("node %s: %w: it has %d certificates that hold; it renews too often", m.name, roost.Exhausted, held)
 		}
-		got, _, err = s.admit(tx, fresh, public, now)
+		got, _, err = s.issueCert(tx, fresh, public, now)
 		return err
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *store) renew(m member, public ed25519.PublicKey, now time.Time) (got *i
 	return got, nil
 }
 
-func errRevoked(name string, i *issued) error {
+func revokedError(name string, i *certRecord) error {
 	return fmt.Errorf("node %s: %w: its certificate was revoked %s (%s): join again with a token for its name (roost token --for %s)",
-		name, roost.PermissionDenied, when(i.Revoked), i.Reason, name)
+		name, roost.PermissionDenied, formatTime(i.Revoked), i.Reason, name)
 }

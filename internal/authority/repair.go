@@ -11,19 +11,19 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 )
 
 // fileKind is what dbfile must know of the store.
-func fileKind() dbfile.Kind {
-	return dbfile.Kind{
-		What:    "store of the authority",
-		Buckets: []string{string(tokensBucket), string(issuedBucket), string(namesBucket), string(numbersBucket)},
-		Name: func(d *dbfile.Damage) string {
+func fileKind() boltfile.ContentKind {
+	return boltfile.ContentKind{
+		Description: "store of the authority",
+		Buckets:     []string{string(tokensBucket), string(issuedBucket), string(namesBucket), string(numbersBucket)},
+		Name: func(d *boltfile.DamageFinding) string {
 			switch {
-			case d.Bucket == string(issuedBucket) && !d.Some:
+			case d.Bucket == string(issuedBucket) && !d.IsRange:
 				return "certificate " + hex.EncodeToString(d.From)
-			case d.Bucket == string(tokensBucket) && !d.Some:
+			case d.Bucket == string(tokensBucket) && !d.IsRange:
 				return fmt.Sprintf("token %.8x", d.From)
 			}
 			return d.Bucket
@@ -37,15 +37,15 @@ func fileKind() dbfile.Kind {
 // was not meant joins again. A token that is damaged is forgotten, so nobody can use it; and so are all, where the newest transactions may be lost.
 //
 // Self is the name of the authority's own node, whose certificate is in its directory, and which is written down again when the authority starts.
-func Repair(dir, self string, now time.Time, dry bool) (*dbfile.Report, error) {
+func Repair(dir, self string, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	path, kind := filepath.Join(dir, storeFile), fileKind()
-	r := repair{certificates: map[string][]byte{}, names: map[string]string{}, tokens: map[string][]byte{}, now: now}
-	damage, err := dbfile.Inspect(path, kind, r.take)
+	r := storeRepair{certificates: map[string][]byte{}, names: map[string]string{}, tokens: map[string][]byte{}, now: now}
+	damage, err := boltfile.InspectFile(path, kind, r.checkToken)
 	if err != nil || damage == nil {
 		return nil, err
 	}
-	report := &dbfile.Report{Path: path, Damages: damage.Names()}
-	r.judge(damage.Damages, report)
+	report := &boltfile.RepairReport{Path: path, Damages: damage.Names()}
+	r.checkCerts(damage.Damages, report)
 	for serial, name := range r.names {
 		if name == self && r.certificates[serial] == nil {
 			delete(r.names, serial)
@@ -59,13 +59,13 @@ func Repair(dir, self string, now time.Time, dry bool) (*dbfile.Report, error) {
 	}
 	report.Actions = append(report.Actions, fmt.Sprintf("%d certificates and %d tokens are kept", len(r.certificates), len(r.tokens)))
 	if !dry {
-		report.Aside, err = dbfile.Replace(path, kind, now, r.write)
+		report.DamagedPath, err = boltfile.ReplaceDamaged(path, kind, now, r.writeStore)
 	}
 	return report, err
 }
 
-// repair is what is whole in a damaged store.
-type repair struct {
+// storeRepair is what is whole in a damaged store.
+type storeRepair struct {
 	certificates map[string][]byte // by serial number
 	names        map[string]string // serial number -> name
 	tokens       map[string][]byte
@@ -73,16 +73,16 @@ type repair struct {
 	now          time.Time
 }
 
-// judge puts right what has one flipped bit, and finds the certificates whose records are damaged.
-func (r *repair) judge(damages []dbfile.Damage, report *dbfile.Report) {
+// checkCerts puts right what has one flipped bit, and finds the certificates whose records are damaged.
+func (r *storeRepair) checkCerts(damages []boltfile.DamageFinding, report *boltfile.RepairReport) {
 	corrected, tokens, unknown := 0, false, false
 	for i := range damages {
 		d := &damages[i]
 		switch {
 		case d.Corrected:
 			corrected++
-			r.take(d.Bucket, d.From, d.Raw)
-		case d.Bucket == string(issuedBucket) && !d.Some:
+			r.checkToken(d.Bucket, d.From, d.Raw)
+		case d.Bucket == string(issuedBucket) && !d.IsRange:
 			if r.names[string(d.From)] == "" {
 				r.names[string(d.From)] = ""
 			}
@@ -105,11 +105,11 @@ func (r *repair) judge(damages []dbfile.Damage, report *dbfile.Report) {
 	}
 }
 
-func (r *repair) take(bucket string, key, value []byte) {
+func (r *storeRepair) checkToken(bucket string, key, value []byte) {
 	value = bytes.Clone(value)
 	switch bucket {
 	case string(issuedBucket):
-		record := new(issued)
+		record := new(certRecord)
 		if json.Unmarshal(value, record) == nil {
 			r.certificates[string(key)], r.names[string(key)] = value, record.Name
 		}
@@ -124,14 +124,14 @@ func (r *repair) take(bucket string, key, value []byte) {
 	}
 }
 
-func (r *repair) write(w *dbfile.Writer) error {
+func (r *storeRepair) writeStore(w *boltfile.ReplacementWriter) error {
 	for serial, name := range r.names {
 		text := r.certificates[serial]
 		if text == nil {
 			at := r.now.UnixNano()
 			var err error
-			if text, err = json.Marshal(&issued{
-				Name: name, Joined: at, Made: at, Expires: r.now.Add(Validity).UnixNano(), Revoked: at, Reason: "its record was damaged on disk",
+			if text, err = json.Marshal(&certRecord{
+				Name: name, Joined: at, Made: at, Expires: r.now.Add(CertValidity).UnixNano(), Revoked: at, Reason: "its record was damaged on disk",
 			}); err != nil {
 				return err
 			}

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/damage"
 	"github.com/roost-batch/roost/internal/pki"
-	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // contents is what is in a store, by bucket and key.
@@ -23,7 +23,7 @@ func contents(t *testing.T, what, dir string) map[string]string {
 	}
 	defer s.close()
 	all := map[string]string{}
-	err = s.db.View(func(tx *dbfile.Tx) error {
+	err = s.db.View(func(tx *boltfile.Tx) error {
 		for _, bucket := range [][]byte{tokensBucket, issuedBucket, namesBucket} {
 			if err := tx.Bucket(bucket).ForEach(func(k, v []byte) error {
 				all[string(bucket)+" "+hex.EncodeToString(k)] = string(v)
@@ -44,17 +44,17 @@ func contents(t *testing.T, what, dir string) map[string]string {
 // it was or is revoked and named, one that was revoked is never believed again without a word, and a token that has let somebody in lets in nobody else.
 func TestRepair(t *testing.T) {
 	s := newStore(t)
-	var used []Token
+	var used []JoinToken
 	for i := range 12 {
-		token := mint(t, s, Server, "", 0)
-		if _, _, err := s.join(newcomer(t, token, "", fmt.Sprint("n", i)), noon); err != nil {
+		token := newToken(t, s, Server, "", 0)
+		if _, _, err := s.redeemToken(newJoinRequest(t, token, "", fmt.Sprint("n", i)), noon); err != nil {
 			t.Fatal(err)
 		}
 		used = append(used, token)
-		mint(t, s, Desktop, "", 0)
+		newToken(t, s, Desktop, "", 0)
 	}
 	for i := range 4 {
-		if _, err := s.putOut(fmt.Sprint("n", i), "stolen", noon); err != nil {
+		if _, err := s.revokeNode(fmt.Sprint("n", i), "stolen", noon); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,9 +66,9 @@ func TestRepair(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := newcomer(t, used[0], "", "x").public
+	other := newJoinRequest(t, used[0], "", "x").publicKey
 	refused, same := 0, 0
-	damage.Each(t, path, 30, func(what string) {
+	damage.ForEach(t, path, 30, func(what string) {
 		if err := os.WriteFile(path+".mark", mark, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -87,15 +87,15 @@ func TestRepair(t *testing.T) {
 			if report, err = Repair(s.dir, "central", noon, false); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			defer os.Remove(report.Aside)
+			defer os.Remove(report.DamagedPath)
 		} else {
-			report = &dbfile.Report{}
+			report = &boltfile.RepairReport{}
 		}
 		same += compare(t, what, want, contents(t, what, s.dir), strings.Join(report.Actions, "\n"))
 		again := reopen(t, s.dir)
 		defer again.close()
 		for i := range used {
-			if _, _, err := again.join(asking{secret: used[i].Secret[:], name: "x", public: other, from: "10.0.0.9"}, noon); err == nil {
+			if _, _, err := again.redeemToken(joinRequest{secret: used[i].Secret[:], name: "x", publicKey: other, fromHost: "10.0.0.9"}, noon); err == nil {
 				t.Fatalf("%s: a token that was used lets another one in: %v", what, report.Actions)
 			}
 		}
@@ -149,7 +149,7 @@ func TestDamagedKeys(t *testing.T) {
 			continue
 		}
 		refused := 0
-		damage.Each(t, filepath.Join(s.dir, name.Name()), 40, func(what string) {
+		damage.ForEach(t, filepath.Join(s.dir, name.Name()), 40, func(what string) {
 			ca, err := pki.LoadAuthority(s.dir)
 			if err != nil {
 				refused++

@@ -23,12 +23,12 @@ import (
 
 // Bounds on one connection from the network: what strangers ask for fits into a small packet or two, and is answered at once.
 const (
-	maxBody    = 16 << 10
-	maxHeaders = 4 << 10
-	maxCalls   = 4
-	maxAge     = 20 * time.Second
-	maxIdle    = 10 * time.Second
-	parting    = 5 * time.Second
+	maxBody         = 16 << 10
+	maxHeaders      = 4 << 10
+	maxCalls        = 4
+	maxAge          = 20 * time.Second
+	maxIdle         = 10 * time.Second
+	shutdownTimeout = 5 * time.Second
 )
 
 // Run serves as the authority of the pool until ctx ends.
@@ -42,8 +42,8 @@ func Run(ctx context.Context, node *config.Node) error {
 		return err
 	}
 	defer store.close()
-	s := &service{store: store, node: node, log: log}
-	if err := s.tidy(time.Now()); err != nil {
+	s := &authorityService{store: store, node: node, log: log}
+	if err := s.expireRecords(time.Now()); err != nil {
 		return err
 	}
 	admin, err := rpc.Listen("unix:"+node.AuthoritySocket(), 0o600)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, node *config.Node) error {
 		doors = append(doors, l)
 	}
 	log.Info("serving", "addresses", node.Authority.Listen, "pool", node.Pool)
-	return s.serve(ctx, admin, doors, daemon.Ready)
+	return s.serve(ctx, admin, doors, daemon.ReportReady)
 }
 
 func closeAll(listeners []net.Listener) {
@@ -71,9 +71,9 @@ func closeAll(listeners []net.Listener) {
 
 // serve answers on the administrator's socket and at the doors, all of which it closes, until ctx ends or one of them breaks. Whoever comes by a door
 // meets a server of his own, with bounds of its own.
-func (s *service) serve(ctx context.Context, admin net.Listener, doors []net.Listener, ready func()) error {
-	within := rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true))
-	without := s.doorServer()
+func (s *authorityService) serve(ctx context.Context, admin net.Listener, doors []net.Listener, ready func()) error {
+	within := rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true))
+	without := s.newJoinServer()
 	wire.RegisterAuthorityServer(within, s)
 	wire.RegisterAuthorityServer(without, s)
 	ctx, cancel := context.WithCancel(ctx)
@@ -81,13 +81,13 @@ func (s *service) serve(ctx context.Context, admin net.Listener, doors []net.Lis
 	var running sync.WaitGroup
 	broken := make(chan error, 1+len(doors))
 	running.Go(func() { broken <- within.Serve(admin) })
-	dropped := s.sometimes("hung up on the oldest of too many strangers")
+	dropped := s.logLimited("hung up on the oldest of too many strangers")
 	for _, l := range doors {
 		running.Go(func() {
-			broken <- without.Serve(newGate(l, func(from netip.Addr) { dropped(from.String(), "") }))
+			broken <- without.Serve(newConnLimiter(l, func(from netip.Addr) { dropped(from.String(), "") }))
 		})
 	}
-	running.Go(func() { s.keepTidy(ctx) })
+	running.Go(func() { s.runExpiry(ctx) })
 	ready()
 	var err error
 	select {
@@ -101,28 +101,28 @@ func (s *service) serve(ctx context.Context, admin net.Listener, doors []net.Lis
 	return err
 }
 
-func (s *service) doorServer() *rpc.Server {
-	refused := s.sometimes("refused a connection")
-	door := newDoorway(s.store, func(from net.Addr, err error) { refused(from.String(), err.Error()) })
-	return rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true),
+func (s *authorityService) newJoinServer() *rpc.Server {
+	refused := s.logLimited("refused a connection")
+	door := newTLSServer(s.store, func(from net.Addr, err error) { refused(from.String(), err.Error()) })
+	return rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true),
 		grpc.Creds(door), grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHeaders), grpc.MaxConcurrentStreams(maxCalls), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.ReadBufferSize(4<<10), grpc.WriteBufferSize(4<<10),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: parting, Time: maxIdle, Timeout: parting}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, MaxConnectionAge: maxAge, MaxConnectionAgeGrace: shutdownTimeout, Time: maxIdle, Timeout: shutdownTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: maxIdle}))
 }
 
-// sometimes logs what strangers can cause at will: ten in ten seconds, and then how many were left out.
-func (s *service) sometimes(what string) func(from, why string) {
+// logLimited logs what strangers can cause at will: ten in ten seconds, and then how many were left out.
+func (s *authorityService) logLimited(what string) func(from, why string) {
 	var mu sync.Mutex
 	var began time.Time
-	told, left := 0, 0
+	logged, left := 0, 0
 	return func(from, why string) {
 		mu.Lock()
 		defer mu.Unlock()
 		if now := time.Now(); now.Sub(began) > 10*time.Second {
-			began, told = now, 0
+			began, logged = now, 0
 		}
-		if told++; told > 10 {
+		if logged++; logged > 10 {
 			left++
 			return
 		}
@@ -140,18 +140,20 @@ func (s *service) sometimes(what string) func(from, why string) {
 
 func clip200(text string) string { return text[:min(len(text), 200)] }
 
-// tidy forgets what nobody needs and signs the list of revoked certificates.
-func (s *service) tidy(now time.Time) error { return errors.Join(s.store.forget(now), s.renewList()) }
+// expireRecords forgets what nobody needs and signs the list of revoked certificates.
+func (s *authorityService) expireRecords(now time.Time) error {
+	return errors.Join(s.store.dropExpired(now), s.renewRevocationList())
+}
 
-func (s *service) keepTidy(ctx context.Context) {
-	tick := time.NewTicker(listAfter)
+func (s *authorityService) runExpiry(ctx context.Context) {
+	tick := time.NewTicker(revocationListRenewAfter)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := s.tidy(time.Now()); err != nil {
+			if err := s.expireRecords(time.Now()); err != nil {
 				s.log.Error("store", "err", err)
 			}
 		}

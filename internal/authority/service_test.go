@@ -17,7 +17,7 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/authority"
-	"github.com/roost-batch/roost/internal/authority/member"
+	"github.com/roost-batch/roost/internal/authority/caclient"
 	"github.com/roost-batch/roost/internal/config"
 	"github.com/roost-batch/roost/internal/pki"
 	"github.com/roost-batch/roost/internal/rpc"
@@ -25,20 +25,20 @@ import (
 )
 
 // files are where a machine keeps its identity.
-func files(t *testing.T) *config.TLS {
+func files(t *testing.T) *config.TLSFiles {
 	dir := t.TempDir()
-	return &config.TLS{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key")}
+	return &config.TLSFiles{CA: filepath.Join(dir, "ca.pem"), Certificate: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key")}
 }
 
 // join lets a machine with those files join.
-func join(t *testing.T, r *authority.Running, at *config.TLS, token authority.Token, part authority.Part, name string) (*wire.JoinReply, error) {
+func join(t *testing.T, r *authority.RunningAuthority, at *config.TLSFiles, token authority.JoinToken, part authority.NodePart, name string) (*wire.JoinReply, error) {
 	t.Helper()
-	door, err := member.Knock(t.Context(), r.Addr, token)
+	door, err := caclient.Connect(t.Context(), r.Addr, token)
 	if err != nil {
 		return nil, err
 	}
 	defer door.Close()
-	if _, err := door.Greet(t.Context()); err != nil {
+	if _, err := door.CheckPool(t.Context()); err != nil {
 		return nil, err
 	}
 	request, err := pki.Request(at.Key)
@@ -49,13 +49,13 @@ func join(t *testing.T, r *authority.Running, at *config.TLS, token authority.To
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(pki.KeepAuthority(at, door.Authority), pki.KeepCertificate(at, reply.GetCertificate())); err != nil {
+	if err := errors.Join(pki.SaveAuthority(at, door.Authority), pki.SaveCertificate(at, reply.GetCertificate())); err != nil {
 		t.Fatal(err)
 	}
 	return reply, nil
 }
 
-func identity(t *testing.T, at *config.TLS) *rpc.Identity {
+func identity(t *testing.T, at *config.TLSFiles) *rpc.Identity {
 	t.Helper()
 	id, err := pki.Load(at)
 	if err != nil {
@@ -64,8 +64,8 @@ func identity(t *testing.T, at *config.TLS) *rpc.Identity {
 	return id
 }
 
-// as returns a client of the authority with that identity; the administrator's without any.
-func as(t *testing.T, addr string, id *rpc.Identity) wire.AuthorityClient {
+// clientAs returns a client of the authority with that identity; the administrator's without any.
+func clientAs(t *testing.T, addr string, id *rpc.Identity) wire.AuthorityClient {
 	t.Helper()
 	conn, err := rpc.Dial(addr, id, auth.Authority)
 	if strings.HasPrefix(addr, "unix:") {
@@ -78,9 +78,9 @@ func as(t *testing.T, addr string, id *rpc.Identity) wire.AuthorityClient {
 	return wire.NewAuthorityClient(conn)
 }
 
-func TestAMachineJoinsAndStays(t *testing.T) {
+func TestMachineJoinsAndStays(t *testing.T) {
 	r := authority.Start(t)
-	admin := as(t, r.Socket, nil)
+	admin := clientAs(t, r.Socket, nil)
 	made, err := admin.MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "desktop"})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestAMachineJoinsAndStays(t *testing.T) {
 	if id.Name != "d1" || len(id.Roles) != 2 || id.Roles[0] != auth.Schedd || id.Roles[1] != auth.Startd {
 		t.Errorf("got %s, %v", id.Name, id.Roles)
 	}
-	node := as(t, r.Addr, id)
+	node := clientAs(t, r.Addr, id)
 	request, err := pki.Request(at.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestAMachineJoinsAndStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := pki.KeepCertificate(at, renewed.GetCertificate()); err != nil {
+	if err := pki.SaveCertificate(at, renewed.GetCertificate()); err != nil {
 		t.Error(err)
 	}
 	if id := identity(t, at); id.Name != "d1" || len(id.Roles) != 2 {
@@ -124,7 +124,7 @@ func TestAMachineJoinsAndStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Both certificates are on the list, and the node is out at once: the connection that it has asks in vain, another one is not taken.
-	_, err = as(t, r.Addr, id).Revoked(t.Context(), &wire.RevokedRequest{})
+	_, err = clientAs(t, r.Addr, id).Revoked(t.Context(), &wire.RevokedRequest{})
 	if err == nil {
 		t.Errorf("a revoked node is still served")
 	}
@@ -136,27 +136,27 @@ func TestAMachineJoinsAndStays(t *testing.T) {
 		t.Errorf("got %v, %v", members, err)
 	}
 	for _, word := range []string{`msg="made a token"`, "msg=joined name=d1 part=desktop from=127.0.0.1", "msg=renewed name=d1", "msg=revoked name=d1 certificates=2 reason=stolen"} {
-		if !strings.Contains(r.Said(), word) {
-			t.Errorf("the log does not say %q:\n%s", word, r.Said())
+		if !strings.Contains(r.Log(), word) {
+			t.Errorf("the log does not say %q:\n%s", word, r.Log())
 		}
 	}
-	if strings.Contains(r.Said(), made.GetToken()[:12]) {
-		t.Errorf("the log has the token:\n%s", r.Said())
+	if strings.Contains(r.Log(), made.GetToken()[:12]) {
+		t.Errorf("the log has the token:\n%s", r.Log())
 	}
 }
 
 // The key and the token are worth nothing where the authority is another one: nothing is sent to it.
 func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 	ours, theirs := authority.Start(t), authority.Start(t)
-	if _, err := join(t, theirs, files(t), ours.Mint(t, authority.Server, "", 0), "", "n1"); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "not the one that made the token") {
+	if _, err := join(t, theirs, files(t), ours.CreateToken(t, authority.Server, "", 0), "", "n1"); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "not the one that made the token") {
 		t.Errorf("got %v", err)
 	}
-	if said := theirs.Said(); strings.Contains(said, "join") {
-		t.Errorf("it was asked:\n%s", said)
+	if log := theirs.Log(); strings.Contains(log, "join") {
+		t.Errorf("it was asked:\n%s", log)
 	}
 	// One that shows the right certificate of the authority, and has a certificate of a node only.
 	at := files(t)
-	if _, err := join(t, ours, at, ours.Mint(t, authority.Server, "", 0), "", "n1"); err != nil {
+	if _, err := join(t, ours, at, ours.CreateToken(t, authority.Server, "", 0), "", "n1"); err != nil {
 		t.Fatal(err)
 	}
 	pair, err := tls.LoadX509KeyPair(at.Certificate, at.Key)
@@ -182,14 +182,14 @@ func TestTheAuthorityIsTheOneOfTheToken(t *testing.T) {
 			go c.(*tls.Conn).Handshake()
 		}
 	}()
-	if _, err := member.Knock(t.Context(), l.Addr().String(), ours.Mint(t, authority.Server, "", 0)); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "though it shows its certificate") {
+	if _, err := caclient.Connect(t.Context(), l.Addr().String(), ours.CreateToken(t, authority.Server, "", 0)); !errors.Is(err, roost.Unauthenticated) || !strings.Contains(err.Error(), "though it shows its certificate") {
 		t.Errorf("a node that poses as the authority: got %v", err)
 	}
 }
 
-func TestNothingAnswers(t *testing.T) {
+func TestNoAnswer(t *testing.T) {
 	r := authority.Start(t)
-	token := r.Mint(t, authority.Server, "", 0)
+	token := r.CreateToken(t, authority.Server, "", 0)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -212,14 +212,14 @@ func TestNothingAnswers(t *testing.T) {
 		}
 	}()
 	for addr, says := range map[string]string{free: "nothing listens on port", plain.Addr().String(): "no authority of a pool", "no-such-host.invalid:9700": "no-such-host.invalid"} {
-		if _, err := member.Knock(t.Context(), addr, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), says) {
+		if _, err := caclient.Connect(t.Context(), addr, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: got %v", addr, err)
 		}
 	}
 }
 
-// stranger is a client without a certificate that checks nothing.
-func stranger(t *testing.T, addr string) *grpc.ClientConn {
+// dialAnonymous is a client without a certificate that checks nothing.
+func dialAnonymous(t *testing.T, addr string) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {
@@ -233,7 +233,7 @@ func stranger(t *testing.T, addr string) *grpc.ClientConn {
 func TestStrangersMayJoinOnly(t *testing.T) {
 	r := authority.Start(t)
 	at := files(t)
-	if _, err := join(t, r, at, r.Mint(t, authority.Server, "", 0), "", "n1"); err != nil {
+	if _, err := join(t, r, at, r.CreateToken(t, authority.Server, "", 0), "", "n1"); err != nil {
 		t.Fatal(err)
 	}
 	node, err := rpc.Dial(r.Addr, identity(t, at), auth.Authority)
@@ -248,26 +248,26 @@ func TestStrangersMayJoinOnly(t *testing.T) {
 			err := rpc.FromStatus(conn.Invoke(t.Context(), method, &wire.GreetRequest{}, &wire.GreetReply{}))
 			return errors.Is(err, roost.PermissionDenied) && strings.HasPrefix(err.Error(), method)
 		}
-		if got, want := denied(stranger(t, r.Addr)), m.MethodName != "Greet" && m.MethodName != "Join"; got != want {
+		if got, want := denied(dialAnonymous(t, r.Addr)), m.MethodName != "Greet" && m.MethodName != "Join"; got != want {
 			t.Errorf("%s by a stranger: denied %v, want %v", m.MethodName, got, want)
 		}
 		if got, want := denied(node), m.MethodName != "Renew" && m.MethodName != "Leave" && m.MethodName != "Revoked"; got != want {
 			t.Errorf("%s by a node: denied %v, want %v", m.MethodName, got, want)
 		}
 	}
-	if _, err := wire.NewScheddClient(stranger(t, r.Addr)).Health(t.Context(), &wire.HealthRequest{}); err == nil {
+	if _, err := wire.NewScheddClient(dialAnonymous(t, r.Addr)).Health(t.Context(), &wire.HealthRequest{}); err == nil {
 		t.Errorf("a stranger reaches a schedd")
 	}
 }
 
 // A certificate with the authority's role, made by hand, makes no tokens over the network.
-func TestTokensAreMadeOnTheHostOnly(t *testing.T) {
+func TestTokensMadeOnHostOnly(t *testing.T) {
 	r := authority.Start(t)
 	at, err := pki.IssueTo(r.Dir, "false", []auth.Role{auth.Authority})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := as(t, r.Addr, identity(t, &at)).MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
+	if _, err := clientAs(t, r.Addr, identity(t, &at)).MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"}); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -275,17 +275,17 @@ func TestTokensAreMadeOnTheHostOnly(t *testing.T) {
 func TestStrangersAreBounded(t *testing.T) {
 	r := authority.Start(t)
 	// A request that is too large is not read.
-	big := wire.NewAuthorityClient(stranger(t, r.Addr))
+	big := wire.NewAuthorityClient(dialAnonymous(t, r.Addr))
 	if _, err := big.Join(t.Context(), &wire.JoinRequest{Secret: make([]byte, authority.MaxBody)}); !errors.Is(rpc.FromStatus(err), roost.Exhausted) {
 		t.Errorf("a large request: got %v", err)
 	}
 	// Wrong tokens are refused in a shorter way after some tries, and the right one is not hurt by that.
 	var err error
-	for range authority.FreeTries + 1 {
+	for range authority.FreeAttempts + 1 {
 		_, err = big.Join(t.Context(), &wire.JoinRequest{Secret: []byte("wrong")})
 	}
-	if !errors.Is(rpc.FromStatus(err), roost.Exhausted) || strings.Count(r.Said(), "refused to let") != authority.FreeTries {
-		t.Errorf("got %v and in the log\n%s", err, r.Said())
+	if !errors.Is(rpc.FromStatus(err), roost.Exhausted) || strings.Count(r.Log(), "refused to let") != authority.FreeAttempts {
+		t.Errorf("got %v and in the log\n%s", err, r.Log())
 	}
 	// Connections that say nothing are hung up on, the oldest first, and do not keep anybody out.
 	var silent []net.Conn
@@ -298,7 +298,7 @@ func TestStrangersAreBounded(t *testing.T) {
 		silent = append(silent, c)
 	}
 	at := files(t)
-	if _, err := join(t, r, at, r.Mint(t, authority.Server, "", 0), "", "n1"); err != nil {
+	if _, err := join(t, r, at, r.CreateToken(t, authority.Server, "", 0), "", "n1"); err != nil {
 		t.Errorf("an honest machine meanwhile: got %v", err)
 	}
 	for _, c := range silent[:4] {
@@ -313,7 +313,7 @@ func TestStrangersAreBounded(t *testing.T) {
 func TestForeignCertificates(t *testing.T) {
 	ours, theirs := authority.Start(t), authority.Start(t)
 	at := files(t)
-	if _, err := join(t, theirs, at, theirs.Mint(t, authority.Server, "", 0), "", "n1"); err != nil {
+	if _, err := join(t, theirs, at, theirs.CreateToken(t, authority.Server, "", 0), "", "n1"); err != nil {
 		t.Fatal(err)
 	}
 	pair, err := tls.LoadX509KeyPair(at.Certificate, at.Key)
@@ -334,11 +334,11 @@ func TestForeignCertificates(t *testing.T) {
 	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for said := ""; !strings.Contains(said, "another pool's authority"); said = ours.Said() { // the stranger may hear of it first
+	for log := ""; !strings.Contains(log, "another pool's authority"); log = ours.Log() { // the stranger may hear of it first
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			t.Fatalf("the log does not say why:\n%s", said)
+			t.Fatalf("the log does not say why:\n%s", log)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestForeignCertificates(t *testing.T) {
 // The daemon itself: what its node file says, what the kernel says of who asks, and one owner of the store.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
-	node := &config.Node{Name: "central", Pool: "lab", Dir: dir, Authority: &config.Authority{Listen: []string{"127.0.0.1:0"}, Dir: filepath.Join(dir, "authority")}}
+	node := &config.Node{Name: "central", Pool: "lab", Dir: dir, Authority: &config.AuthoritySettings{Listen: []string{"127.0.0.1:0"}, Dir: filepath.Join(dir, "authority")}}
 	if err := os.Mkdir(node.RunDir(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +359,7 @@ func TestRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- authority.Run(ctx, node) }()
-	admin := as(t, "unix:"+node.AuthoritySocket(), nil)
+	admin := clientAs(t, "unix:"+node.AuthoritySocket(), nil)
 	if _, err := admin.MakeToken(t.Context(), &wire.MakeTokenRequest{Part: "server"}, grpc.WaitForReady(true)); err != nil {
 		t.Error(err)
 	}

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/internal/pki"
-	"github.com/roost-batch/roost/schedd/dbfile"
 )
 
 // The buckets of the store.
@@ -27,52 +27,52 @@ var (
 
 const storeFile = "authority.db"
 
-// token is what is kept of one. Instants are in unix nanoseconds: they must hold over a restart of the host, and only this host compares them.
-type token struct {
-	Part    Part   `json:"part"`
-	Name    string `json:"name,omitempty"` // of the only node that may use it
-	Made    int64  `json:"made"`
-	Expires int64  `json:"expires"`
-	Used    *use   `json:"used,omitempty"`
+// tokenRecord is what is kept of one. Instants are in unix nanoseconds: they must hold over a restart of the host, and only this host compares them.
+type tokenRecord struct {
+	Part    NodePart  `json:"part"`
+	Name    string    `json:"name,omitempty"` // of the only node that may use it
+	Made    int64     `json:"made"`
+	Expires int64     `json:"expires"`
+	Used    *tokenUse `json:"used,omitempty"`
 }
 
-// use is who has used up a token. Key and Serial let him ask again.
-type use struct {
-	At     int64  `json:"at"`
-	Node   string `json:"node"`
-	From   string `json:"from"`
-	Key    []byte `json:"key"`
-	Serial []byte `json:"serial"`
+// tokenUse is who has used up a token. Key and Serial let him ask again.
+type tokenUse struct {
+	At       int64  `json:"at"`
+	Node     string `json:"node"`
+	FromHost string `json:"from"`
+	Key      []byte `json:"key"`
+	Serial   []byte `json:"serial"`
 }
 
-// issued is a certificate that was given out.
-type issued struct {
-	Name    string   `json:"name"`
-	Part    Part     `json:"part,omitempty"`
-	Roles   []string `json:"roles"`
-	From    string   `json:"from,omitempty"` // the host that it went to
-	Joined  int64    `json:"joined"`         // when the node joined
-	Made    int64    `json:"made"`
-	Expires int64    `json:"expires"`
-	Key     []byte   `json:"key"` // digest of the public key
-	DER     []byte   `json:"der"`
-	Revoked int64    `json:"revoked,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
+// certRecord is a certificate that was given out.
+type certRecord struct {
+	Name     string   `json:"name"`
+	Part     NodePart `json:"part,omitempty"`
+	Roles    []string `json:"roles"`
+	FromHost string   `json:"from,omitempty"` // the host that it went to
+	Joined   int64    `json:"joined"`         // when the node joined
+	Made     int64    `json:"made"`
+	Expires  int64    `json:"expires"`
+	Key      []byte   `json:"key"` // digest of the public key
+	DER      []byte   `json:"der"`
+	Revoked  int64    `json:"revoked,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
 }
 
-// holds reports whether the certificate would be believed.
-func (i *issued) holds(now time.Time) bool { return i.Revoked == 0 && now.UnixNano() < i.Expires }
+// isValid reports whether the certificate would be believed.
+func (i *certRecord) isValid(now time.Time) bool { return i.Revoked == 0 && now.UnixNano() < i.Expires }
 
-// store is what an authority must not forget, in a file of its own that is synced before anything is answered.
-type store struct {
-	db   *dbfile.DB
-	ca   *pki.Authority
-	dir  string
-	self string // the name of the authority's own node, which nobody else gets
+// certStore is what an authority must not forget, in a file of its own that is synced before anything is answered.
+type certStore struct {
+	db      *boltfile.DB
+	ca      *pki.Authority
+	dir     string
+	ownName string // the name of the authority's own node, which nobody else gets
 }
 
 // openStore opens the store and the keys of the authority in dir.
-func openStore(dir, self string) (*store, error) {
+func openStore(dir, self string) (*certStore, error) {
 	ca, err := pki.LoadAuthority(dir)
 	if err != nil {
 		return nil, err
@@ -80,17 +80,17 @@ func openStore(dir, self string) (*store, error) {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
 	}
-	db, err := dbfile.Open(filepath.Join(dir, storeFile), fileKind(), nil)
+	db, err := boltfile.Open(filepath.Join(dir, storeFile), fileKind(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return &store{db: db, ca: ca, dir: dir, self: self}, nil
+	return &certStore{db: db, ca: ca, dir: dir, ownName: self}, nil
 }
 
-func (s *store) close() error { return s.db.Close() }
+func (s *certStore) close() error { return s.db.Close() }
 
-// load reads a record, and reports whether it is there. One that cannot be read is an error: to take it for missing would let a used token in.
-func load[T any](tx *dbfile.Tx, bucket, key []byte) (*T, bool, error) {
+// loadRecord reads a record, and reports whether it is there. One that cannot be read is an error: to take it for missing would let a used token in.
+func loadRecord[T any](tx *boltfile.Tx, bucket, key []byte) (*T, bool, error) {
 	text := tx.Bucket(bucket).Get(key)
 	if text == nil {
 		return nil, false, nil
@@ -102,7 +102,7 @@ func load[T any](tx *dbfile.Tx, bucket, key []byte) (*T, bool, error) {
 	return record, true, nil
 }
 
-func save(tx *dbfile.Tx, bucket, key []byte, record any) error {
+func saveRecord(tx *boltfile.Tx, bucket, key []byte, record any) error {
 	text, err := json.Marshal(record)
 	if err != nil {
 		return err
@@ -110,10 +110,10 @@ func save(tx *dbfile.Tx, bucket, key []byte, record any) error {
 	return tx.Bucket(bucket).Put(key, text)
 }
 
-// each calls f for every record of a bucket, in the order of their keys.
-func each[T any](tx *dbfile.Tx, bucket []byte, f func(key []byte, record *T) error) error {
+// eachRecord calls f for every record of a bucket, in the order of their keys.
+func eachRecord[T any](tx *boltfile.Tx, bucket []byte, f func(key []byte, record *T) error) error {
 	return tx.Bucket(bucket).ForEach(func(key, _ []byte) error {
-		record, _, err := load[T](tx, bucket, key)
+		record, _, err := loadRecord[T](tx, bucket, key)
 		if err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func each[T any](tx *dbfile.Tx, bucket []byte, f func(key []byte, record *T) err
 	})
 }
 
-// of calls f for every certificate that was ever given to a name and is still kept.
-func of(tx *dbfile.Tx, name string, f func(serial []byte, record *issued) error) error {
+// eachCert calls f for every certificate that was ever given to a name and is still kept.
+func eachCert(tx *boltfile.Tx, name string, f func(serial []byte, record *certRecord) error) error {
 	first := append([]byte(name), 0)
 	var serials [][]byte // collected before f is called, which may change the bucket
 	for c, key := tx.Bucket(namesBucket).Cursor(), []byte(nil); ; {
@@ -137,7 +137,7 @@ func of(tx *dbfile.Tx, name string, f func(serial []byte, record *issued) error)
 		serials = append(serials, bytes.Clone(key[len(first):]))
 	}
 	for _, serial := range serials {
-		record, ok, err := load[issued](tx, issuedBucket, serial)
+		record, ok, err := loadRecord[certRecord](tx, issuedBucket, serial)
 		if err == nil && !ok {
 			err = fmt.Errorf("certificate %x: %w: the names have it and the certificates do not", serial, roost.BadConfig)
 		}
@@ -151,9 +151,9 @@ func of(tx *dbfile.Tx, name string, f func(serial []byte, record *issued) error)
 	return nil
 }
 
-// admit signs a certificate and writes it down. The record says for whom; it gets the rest.
-func (s *store) admit(tx *dbfile.Tx, record issued, public ed25519.PublicKey, now time.Time) (*issued, []byte, error) {
-	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), Validity)
+// issueCert signs a certificate and writes it down. The record says for whom; it gets the rest.
+func (s *certStore) issueCert(tx *boltfile.Tx, record certRecord, public ed25519.PublicKey, now time.Time) (*certRecord, []byte, error) {
+	leaf, err := s.ca.Certify(public, record.Name, rolesOf(record.Roles), CertValidity)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -162,13 +162,13 @@ func (s *store) admit(tx *dbfile.Tx, record issued, public ed25519.PublicKey, no
 		record.Joined = record.Made
 	}
 	serial := leaf.SerialNumber.Bytes()
-	return &record, serial, s.write(tx, serial, &record)
+	return &record, serial, s.saveCert(tx, serial, &record)
 }
 
-// write keeps a certificate where it is found by its number and by its name.
-func (s *store) write(tx *dbfile.Tx, serial []byte, record *issued) error {
+// saveCert keeps a certificate where it is found by its number and by its name.
+func (s *certStore) saveCert(tx *boltfile.Tx, serial []byte, record *certRecord) error {
 	entry := append(append([]byte(record.Name), 0), serial...)
-	return errors.Join(save(tx, issuedBucket, serial, record), tx.Bucket(namesBucket).Put(entry, []byte{}))
+	return errors.Join(saveRecord(tx, issuedBucket, serial, record), tx.Bucket(namesBucket).Put(entry, []byte{}))
 }
 
 func keyDigest(public ed25519.PublicKey) []byte {
@@ -176,9 +176,9 @@ func keyDigest(public ed25519.PublicKey) []byte {
 	return sum[:]
 }
 
-// bump gives the next list of revoked certificates its number. Numbers follow the clock where they can, so that they rise even when
+// nextCRLNumber gives the next list of revoked certificates its number. Numbers follow the clock where they can, so that they rise even when
 // a store is put back from an old copy: nodes do not go back to an older list.
-func bump(tx *dbfile.Tx, now time.Time) (int64, error) {
+func nextCRLNumber(tx *boltfile.Tx, now time.Time) (int64, error) {
 	b, key := tx.Bucket(numbersBucket), []byte("revocations")
 	next := now.UnixMilli()
 	if old := b.Get(key); len(old) == 8 {
@@ -187,12 +187,12 @@ func bump(tx *dbfile.Tx, now time.Time) (int64, error) {
 	return next, b.Put(key, binary.BigEndian.AppendUint64(nil, uint64(next)))
 }
 
-// forget drops what is of no use to anybody any more.
-func (s *store) forget(now time.Time) error {
-	return s.db.Update(func(tx *dbfile.Tx) error {
+// dropExpired drops what is of no use to anybody any more.
+func (s *certStore) dropExpired(now time.Time) error {
+	return s.db.Update(func(tx *boltfile.Tx) error {
 		var tokens, serials, names [][]byte
-		err := each(tx, tokensBucket, func(key []byte, t *token) error {
-			if now.UnixNano() > t.Expires+int64(rememberTokens) {
+		err := eachRecord(tx, tokensBucket, func(key []byte, t *tokenRecord) error {
+			if now.UnixNano() > t.Expires+int64(tokenRetention) {
 				tokens = append(tokens, bytes.Clone(key))
 			}
 			return nil
@@ -200,8 +200,8 @@ func (s *store) forget(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		err = each(tx, issuedBucket, func(serial []byte, i *issued) error {
-			if now.UnixNano() > i.Expires+int64(rememberCertificates) {
+		err = eachRecord(tx, issuedBucket, func(serial []byte, i *certRecord) error {
+			if now.UnixNano() > i.Expires+int64(certRetention) {
 				serials = append(serials, bytes.Clone(serial))
 				names = append(names, append(append([]byte(i.Name), 0), serial...))
 			}
@@ -210,7 +210,7 @@ func (s *store) forget(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		for bucket, keys := range map[*dbfile.Bucket][][]byte{tx.Bucket(tokensBucket): tokens, tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
+		for bucket, keys := range map[*boltfile.Bucket][][]byte{tx.Bucket(tokensBucket): tokens, tx.Bucket(issuedBucket): serials, tx.Bucket(namesBucket): names} {
 			for _, key := range keys {
 				if err := bucket.Delete(key); err != nil {
 					return err

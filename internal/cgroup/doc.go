@@ -8,7 +8,7 @@
 //	            mounted (cpu, memory, devices, …)         controllers; else in the freezer hierarchy
 //	version 2   one directory, with two parts             "task/run"; the starter is in "starter"
 //
-// The task directory stands in another one, by which the group is held (Hold). So a task stands still while anybody wants it to: whoever freezes and
+// The task directory stands in another one, by which the group is held (FreezeForOwner). So a task stands still while anybody wants it to: whoever freezes and
 // thaws it, to suspend it or to save it, has the inner directory, and the owner of the machine the outer one.
 //
 // The starter of a claim joins the limits (Add), so that everything it forks has them without a move; a task is cloned into the task directory

@@ -16,18 +16,18 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// frozenWithin bounds how long Freeze and Thaw wait for the kernel. A process in an uninterruptible system call holds it up.
-const frozenWithin = 5 * time.Second
+// freezeTimeout bounds how long Freeze and Thaw wait for the kernel. A process in an uninterruptible system call holds it up.
+const freezeTimeout = 5 * time.Second
 
 // Freeze stops all processes of the task where they are, and returns when they stand still. Without a task directory, or after five seconds, it
 // is roost.Unavailable; in the latter case the group goes on freezing.
-func (g *Group) Freeze() error { return g.freeze(true, frozenWithin) }
+func (g *ClaimGroup) Freeze() error { return g.freeze(true, freezeTimeout) }
 
 // Thaw lets them go on, unless the group is held: then they do when it is not any more.
-func (g *Group) Thaw() error { return g.freeze(false, frozenWithin) }
+func (g *ClaimGroup) Thaw() error { return g.freeze(false, freezeTimeout) }
 
-func (g *Group) freeze(want bool, within time.Duration) error {
-	if g.task == "" {
+func (g *ClaimGroup) freeze(want bool, within time.Duration) error {
+	if g.taskDir == "" {
 		return fmt.Errorf("control group %s: %w: nothing can be frozen on this machine", g.path, roost.Unavailable)
 	}
 	end := time.Now().Add(within)
@@ -36,7 +36,7 @@ func (g *Group) freeze(want bool, within time.Duration) error {
 		if err := g.setFrozen(want); err != nil {
 			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 		}
-		if g.frozen() == want || !want && g.held() {
+		if g.frozen() == want || !want && g.isHeld() {
 			return nil
 		}
 		if time.Now().After(end) {
@@ -46,48 +46,48 @@ func (g *Group) freeze(want bool, within time.Duration) error {
 	}
 }
 
-func (g *Group) setFrozen(want bool) error { return g.set(g.task, want) }
+func (g *ClaimGroup) setFrozen(want bool) error { return g.setFrozenDir(g.taskDir, want) }
 
-// set freezes a directory, or lets it go on as far as it is up to that one.
-func (g *Group) set(dir string, want bool) error {
+// setFrozenDir freezes a directory, or lets it go on as far as it is up to that one.
+func (g *ClaimGroup) setFrozenDir(dir string, want bool) error {
 	name, word := "cgroup.freeze", "0"
 	switch {
-	case g.freezer && want:
+	case g.isVersion1 && want:
 		name, word = "freezer.state", "FROZEN"
-	case g.freezer:
-		killDoomed(dir)
+	case g.isVersion1:
+		killFrozenInits(dir)
 		name, word = "freezer.state", "THAWED"
 	case want:
 		word = "1"
 	}
-	return kernfs.Write(filepath.Join(dir, name), []byte(word))
+	return kernfs.WriteFile(filepath.Join(dir, name), []byte(word))
 }
 
 // frozen reports whether all processes of the task stand still.
-func (g *Group) frozen() bool { return g.stands(g.task) }
+func (g *ClaimGroup) frozen() bool { return g.isQuiesced(g.taskDir) }
 
-// stands reports whether all processes in a directory and below it stand still.
-func (g *Group) stands(dir string) bool {
-	if g.freezer {
-		text, _ := kernfs.Read(filepath.Join(dir, "freezer.state"))
+// isQuiesced reports whether all processes in a directory and below it stand still.
+func (g *ClaimGroup) isQuiesced(dir string) bool {
+	if g.isVersion1 {
+		text, _ := kernfs.ReadFile(filepath.Join(dir, "freezer.state"))
 		return strings.TrimSpace(string(text)) == "FROZEN"
 	}
-	n, _ := number(filepath.Join(dir, "cgroup.events"), "frozen")
+	n, _ := readNumber(filepath.Join(dir, "cgroup.events"), "frozen")
 	return n == 1
 }
 
 // Kill kills all processes of the task at once, frozen or not, whatever they fork meanwhile. They are dying when it returns; their parents
 // have not been told yet.
-func (g *Group) Kill() error {
-	if g.task == "" {
+func (g *ClaimGroup) Kill() error {
+	if g.taskDir == "" {
 		return fmt.Errorf("control group %s: %w: there is no directory for tasks on this machine", g.path, roost.Unavailable)
 	}
-	if !g.freezer {
-		err := kernfs.Write(filepath.Join(g.task, "cgroup.kill"), []byte("1"))
-		if err == nil || gone(err) {
+	if !g.isVersion1 {
+		err := kernfs.WriteFile(filepath.Join(g.taskDir, "cgroup.kill"), []byte("1"))
+		if err == nil || isGone(err) {
 			return nil
 		}
-		if _, there := os.Stat(filepath.Join(g.task, "cgroup.kill")); there == nil {
+		if _, there := os.Stat(filepath.Join(g.taskDir, "cgroup.kill")); there == nil {
 			return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 		}
 	}
@@ -95,16 +95,16 @@ func (g *Group) Kill() error {
 }
 
 // killFrozen kills what cannot fork, because it is frozen.
-func (g *Group) killFrozen() error {
-	if err := g.Freeze(); err != nil && !gone(err) {
-		killEach(g.task)
+func (g *ClaimGroup) killFrozen() error {
+	if err := g.Freeze(); err != nil && !isGone(err) {
+		killEach(g.taskDir)
 	}
-	killEach(g.task)
+	killEach(g.taskDir)
 	err := g.setFrozen(false)
-	if g.freezer { // in which nothing dies; what has been killed does nothing else any more
-		err = errors.Join(err, g.Hold(false))
+	if g.isVersion1 { // in which nothing dies; what has been killed does nothing else any more
+		err = errors.Join(err, g.FreezeForOwner(false))
 	}
-	if err != nil && !gone(err) {
+	if err != nil && !isGone(err) {
 		return fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err)
 	}
 	return nil
@@ -137,21 +137,21 @@ func killEach(dir string) {
 	}
 }
 
-// killDoomed kills all that stands still in a directory of version 1 with the first process of a PID namespace that has been killed meanwhile, as happens when the
+// killFrozenInits kills all that stands still in a directory of version 1 with the first process of a PID namespace that has been killed meanwhile, as happens when the
 // starter of a task ends with its lease. In version 1 nothing dies that stands still, and of what goes on at once with the first process some would run for a
 // moment before the kernel ends its namespace.
-func killDoomed(dir string) {
+func killFrozenInits(dir string) {
 	for _, pid := range TaskDir(dir).Processes() {
-		if doomedInit(pid) {
+		if isFrozenInit(pid) {
 			killEach(dir)
 			return
 		}
 	}
 }
 
-// doomedInit reports whether a process is the first of its namespace and has been sent SIGKILL.
-func doomedInit(pid int) bool {
-	text, _ := kernfs.Read("/proc/" + strconv.Itoa(pid) + "/status")
+// isFrozenInit reports whether a process is the first of its namespace and has been sent SIGKILL.
+func isFrozenInit(pid int) bool {
+	text, _ := kernfs.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	first, killed := false, false
 	for line := range strings.Lines(string(text)) {
 		switch fields := strings.Fields(line); {
@@ -165,7 +165,7 @@ func doomedInit(pid int) bool {
 	return first && killed
 }
 
-// gone reports whether an error says that a group or a process is not there any more.
-func gone(err error) bool {
+// isGone reports whether an error says that a group or a process is not there any more.
+func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) || errors.Is(err, unix.ESRCH)
 }

@@ -11,11 +11,11 @@ import (
 
 func TestFreezeThawKill(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Freeze, "freeze")
-	g := testGroup(t, h, "1", Limits{})
-	p := startIn(t, g, "sh -c '"+spin+"' & "+spin)
+	skipUnless(t, h, h.Enforcement().Freeze, "freeze")
+	g := testGroup(t, h, "1", GroupLimits{})
+	p := startIn(t, g, "sh -c '"+spinScript+"' & "+spinScript)
 	p.release(t)
-	until(t, "both run", func() bool { u, _ := g.Usage(); return u.Processes == 2 })
+	waitUntil(t, "both run", func() bool { u, _ := g.Usage(); return u.Processes == 2 })
 	if err := g.Freeze(); err != nil {
 		t.Fatal(err)
 	}
@@ -42,14 +42,14 @@ func TestFreezeThawKill(t *testing.T) {
 	if p.Wait(); p.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Errorf("killed while frozen: %v", p.ProcessState)
 	}
-	until(t, "nothing is left", func() bool { u, _ := g.Usage(); return u.Processes == 0 })
+	waitUntil(t, "nothing is left", func() bool { u, _ := g.Usage(); return u.Processes == 0 })
 }
 
 // TestClone: a process can be born in the task directory.
 func TestClone(t *testing.T) {
 	h := testHost(t)
-	g := testGroup(t, h, "1", Limits{})
-	if g.TaskDir() == "" || g.Freezer() {
+	g := testGroup(t, h, "1", GroupLimits{})
+	if g.TaskDir() == "" || g.IsVersion1() {
 		t.Skip("SKIPPED: there is no control group of version 2 for tasks here")
 	}
 	dir, err := os.Open(g.TaskDir())
@@ -72,20 +72,20 @@ func TestClone(t *testing.T) {
 // TestThawOfTheDoomed: what was in a box whose first process was killed while it stood still in version 1 does not run for another moment when it is let go on,
 // whoever does that.
 func TestThawOfTheDoomed(t *testing.T) {
-	for name, thaw := range map[string]func(*Group) error{
-		"its host":       func(g *Group) error { return g.Hold(false) },
-		"by its path":    func(g *Group) error { return TaskDir(g.HoldDir()).Thaw() },
-		"one that waits": (*Group).Thaw,
+	for name, thaw := range map[string]func(*ClaimGroup) error{
+		"its host":       func(g *ClaimGroup) error { return g.FreezeForOwner(false) },
+		"by its path":    func(g *ClaimGroup) error { return TaskDir(g.FreezeDir()).Thaw() },
+		"one that waits": (*ClaimGroup).Thaw,
 	} {
-		t.Run(name, func(t *testing.T) { testThawOfTheDoomed(t, name == "one that waits", thaw) })
+		t.Run(name, func(t *testing.T) { testThawOfKilled(t, name == "one that waits", thaw) })
 	}
 }
 
-func testThawOfTheDoomed(t *testing.T, inner bool, thaw func(*Group) error) {
+func testThawOfKilled(t *testing.T, inner bool, thaw func(*ClaimGroup) error) {
 	h := testHost(t)
-	need(t, h, h.v1["freezer"], "freeze in version 1")
+	skipUnless(t, h, h.v1["freezer"], "freeze in version 1")
 	h.taskBase = ""
-	g := testGroup(t, h, "1", Limits{})
+	g := testGroup(t, h, "1", GroupLimits{})
 	path := filepath.Join(t.TempDir(), "lines")
 	c := exec.Command("/bin/sh", "-c", `read word; for i in 1 2 3 4 5 6 7 8; do while :; do echo line; done >>"$1" & done; wait`, "sh", path)
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID}
@@ -97,7 +97,7 @@ func testThawOfTheDoomed(t *testing.T, inner bool, thaw func(*Group) error) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Process.Kill(); g.Kill(); c.Wait() })
-	if err := move(g.TaskDir(), c.Process.Pid); err != nil {
+	if err := moveProcess(g.TaskDir(), c.Process.Pid); err != nil {
 		t.Fatal(err)
 	}
 	io.WriteString(in, "go\n")
@@ -108,11 +108,11 @@ func testThawOfTheDoomed(t *testing.T, inner bool, thaw func(*Group) error) {
 		}
 		return info.Size()
 	}
-	until(t, "it writes", func() bool { return size() > 0 && len(processes(g.TaskDir())) == 9 })
+	waitUntil(t, "it writes", func() bool { return size() > 0 && len(processes(g.TaskDir())) == 9 })
 	if inner {
 		err = g.Freeze()
 	} else {
-		err = TaskDir(g.HoldDir()).Freeze(frozenWithin)
+		err = TaskDir(g.FreezeDir()).Freeze(freezeTimeout)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -131,13 +131,13 @@ func testThawOfTheDoomed(t *testing.T, inner bool, thaw func(*Group) error) {
 // TestFreezer: where there is no version 2, the hierarchy of version 1 does the same.
 func TestFreezer(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.v1["freezer"], "freeze in version 1")
+	skipUnless(t, h, h.v1["freezer"], "freeze in version 1")
 	h.taskBase = ""
-	g := testGroup(t, h, "1", Limits{})
-	if !g.Freezer() {
+	g := testGroup(t, h, "1", GroupLimits{})
+	if !g.IsVersion1() {
 		t.Fatalf("task directory %s", g.TaskDir())
 	}
-	p := startIn(t, g, spin)
+	p := startIn(t, g, spinScript)
 	p.release(t)
 	if err := g.Freeze(); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Limits are what a group may use. A field that is zero sets no limit; in Set it leaves the one that is.
-type Limits struct {
+// GroupLimits are what a group may use. A field that is zero sets no limit; in SetLimits it leaves the one that is.
+type GroupLimits struct {
 	Weight  int            // of CPU time when it is short, from 1 to 10000 as in version 2, where 100 is what an ordinary group has
 	Quota   roost.MilliCPU // the most CPU time, even when the machine is idle
 	Cores   []int          // the CPUs it runs on
@@ -35,8 +35,8 @@ const (
 
 // The period over which a quota is counted, in microseconds, and the least quota that the kernel takes.
 const (
-	period   = 100_000
-	minQuota = 1_000
+	cfsPeriod = 100_000
+	minQuota  = 1_000
 )
 
 // Bounds of a weight, and what version 1 calls the same: there 1024 shares are what an ordinary group has.
@@ -46,18 +46,18 @@ const (
 	maxShares = 262_144
 )
 
-func (l Limits) weight() uint64 { return uint64(min(max(l.Weight, 1), maxWeight)) }
-func (l Limits) shares() uint64 { return min(max(l.weight()*1024/100, minShares), maxShares) }
-func (l Limits) quota() int64   { return max(int64(l.Quota)*period/1000, minQuota) }
+func (l GroupLimits) weight() uint64 { return uint64(min(max(l.Weight, 1), maxWeight)) }
+func (l GroupLimits) shares() uint64 { return min(max(l.weight()*1024/100, minShares), maxShares) }
+func (l GroupLimits) quota() int64   { return max(int64(l.Quota)*cfsPeriod/1000, minQuota) }
 
 // version1 is the limits for the hierarchies that are there. Swap counts with the memory where the kernel counts it at all.
-func (l Limits) version1(swap bool) *specs.LinuxResources {
-	cpu := &specs.LinuxCPU{Cpus: list(l.Cores), Mems: list(l.Nodes)}
+func (l GroupLimits) version1(swap bool) *specs.LinuxResources {
+	cpu := &specs.LinuxCPU{Cpus: formatList(l.Cores), Mems: formatList(l.Nodes)}
 	if l.Weight > 0 {
 		cpu.Shares = new(l.shares())
 	}
 	if l.Quota > 0 {
-		cpu.Period, cpu.Quota = new(uint64(period)), new(l.quota())
+		cpu.Period, cpu.Quota = new(uint64(cfsPeriod)), new(l.quota())
 	}
 	r := &specs.LinuxResources{CPU: cpu, Devices: l.devices()}
 	if l.Memory > 0 {
@@ -74,7 +74,7 @@ func (l Limits) version1(swap bool) *specs.LinuxResources {
 }
 
 // version2 is the limits for the controllers that are there.
-func (l Limits) version2(c Can, swap bool) *cgroup2.Resources {
+func (l GroupLimits) version2(c Enforcement, swap bool) *cgroup2.Resources {
 	r := &cgroup2.Resources{}
 	if c.CPU {
 		r.CPU = &cgroup2.CPU{}
@@ -82,14 +82,14 @@ func (l Limits) version2(c Can, swap bool) *cgroup2.Resources {
 			r.CPU.Weight = new(l.weight())
 		}
 		if l.Quota > 0 {
-			r.CPU.Max = cgroup2.NewCPUMax(new(l.quota()), new(uint64(period)))
+			r.CPU.Max = cgroup2.NewCPUMax(new(l.quota()), new(uint64(cfsPeriod)))
 		}
 	}
 	if c.Cpuset && (l.Cores != nil || l.Nodes != nil) {
 		if r.CPU == nil {
 			r.CPU = &cgroup2.CPU{}
 		}
-		r.CPU.Cpus, r.CPU.Mems = list(l.Cores), list(l.Nodes)
+		r.CPU.Cpus, r.CPU.Mems = formatList(l.Cores), formatList(l.Nodes)
 	}
 	if c.Memory {
 		r.Memory = &cgroup2.Memory{}
@@ -112,19 +112,19 @@ func (l Limits) version2(c Can, swap bool) *cgroup2.Resources {
 	return r
 }
 
-// every stands for all numbers of devices. Left out, it means the same in version 1, and is more than the library's version 2 can read.
-const every int64 = -1
+// allDevices stands for all numbers of devices. Left out, it means the same in version 1, and is more than the library's version 2 can read.
+const allDevices int64 = -1
 
 // devices denies everything and then allows what is harmless, and what is given.
-func (l Limits) devices() []specs.LinuxDeviceCgroup {
+func (l GroupLimits) devices() []specs.LinuxDeviceCgroup {
 	if l.Devices == nil {
 		return nil
 	}
-	rules := []specs.LinuxDeviceCgroup{{Type: "a", Major: new(every), Minor: new(every), Access: "rwm"}}
+	rules := []specs.LinuxDeviceCgroup{{Type: "a", Major: new(allDevices), Minor: new(allDevices), Access: "rwm"}}
 	allow := func(major, minor int64) {
 		rules = append(rules, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &major, Minor: &minor, Access: "rwm"})
 	}
-	for _, d := range harmless() {
+	for _, d := range harmlessDevices() {
 		allow(d[0], d[1])
 	}
 	for _, d := range l.Devices {
@@ -133,14 +133,14 @@ func (l Limits) devices() []specs.LinuxDeviceCgroup {
 	return rules
 }
 
-// harmless are the devices of which every process has a use and none gains power: null, zero, full, random, urandom, tty, ptmx, and the
+// harmlessDevices are the devices of which every process has a use and none gains power: null, zero, full, random, urandom, tty, ptmx, and the
 // terminals below /dev/pts (Linux, Documentation/admin-guide/devices.txt).
-func harmless() [][2]int64 {
-	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, every}}
+func harmlessDevices() [][2]int64 {
+	return [][2]int64{{1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, {5, 2}, {136, allDevices}}
 }
 
-// list is how the kernel writes a set of numbers.
-func list(numbers []int) string {
+// formatList is how the kernel writes a set of numbers.
+func formatList(numbers []int) string {
 	words := make([]string, len(numbers))
 	for i, n := range numbers {
 		words[i] = strconv.Itoa(n)

@@ -16,20 +16,20 @@ import (
 
 func TestMemory(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Memory, "memory")
-	g := testGroup(t, h, "1", Limits{Memory: 32 * roost.MiB})
+	skipUnless(t, h, h.Enforcement().Memory, "memory")
+	g := testGroup(t, h, "1", GroupLimits{Memory: 32 * roost.MiB})
 	p := startIn(t, g, "exec tail /dev/zero") // it looks for the end of a line without end
 	if status := p.run(t); status.Signal() != syscall.SIGKILL {
 		t.Fatalf("got %v, want SIGKILL", p.ProcessState)
 	}
 	o, err := g.OOM()
-	if err != nil || o.Kills != 1 || o.Limit != 32*roost.MiB {
+	if err != nil || o.Kills != 1 || o.MemoryLimit != 32*roost.MiB {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if !Log() {
+	if !CanReadKernelLog() {
 		t.Skip("SKIPPED: the kernel's log cannot be read here, so that nobody knows which process was killed")
 	}
-	if o.Process != "tail" || o.PID != p.Process.Pid || o.Held < 16*roost.MiB {
+	if o.Process != "tail" || o.PID != p.Process.Pid || o.ProcessRSS < 16*roost.MiB {
 		t.Errorf("got %+v, want tail, %d", o, p.Process.Pid)
 	}
 }
@@ -37,8 +37,8 @@ func TestMemory(t *testing.T) {
 // TestPageCache: a task that writes far more than its memory into files is not to blame for that.
 func TestPageCache(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Memory, "memory")
-	g := testGroup(t, h, "1", Limits{Memory: 32 * roost.MiB})
+	skipUnless(t, h, h.Enforcement().Memory, "memory")
+	g := testGroup(t, h, "1", GroupLimits{Memory: 32 * roost.MiB})
 	file := filepath.Join(t.TempDir(), "big")
 	p := startIn(t, g, "dd if=/dev/zero of="+file+" bs=1M count=160 2>/dev/null; cat "+file+" >/dev/null")
 	if status := p.run(t); !status.Exited() || status.ExitStatus() != 0 {
@@ -59,12 +59,12 @@ func TestPageCache(t *testing.T) {
 
 func TestForkBomb(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Pids, "pids")
-	g := testGroup(t, h, "1", Limits{Pids: 20, Weight: 10})
+	skipUnless(t, h, h.Enforcement().Pids, "pids")
+	g := testGroup(t, h, "1", GroupLimits{Pids: 20, Weight: 10})
 	p := startIn(t, g, "while :; do sleep 1000 & done") // they stay, however late they are counted
 	p.release(t)
 	most := 0
-	until(t, "the limit is reached", func() bool {
+	waitUntil(t, "the limit is reached", func() bool {
 		u, _ := g.Usage()
 		most = max(most, u.Processes)
 		return most > 20
@@ -79,13 +79,13 @@ func TestForkBomb(t *testing.T) {
 
 func TestDevices(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Devices, "devices")
-	g := testGroup(t, h, "1", Limits{Devices: []DeviceNode{}})
+	skipUnless(t, h, h.Enforcement().Devices, "devices")
+	g := testGroup(t, h, "1", GroupLimits{Devices: []DeviceNode{}})
 	p := startIn(t, g, "set -e; head -c 1 /dev/zero >/dev/null; head -c 1 /dev/urandom >/dev/null; ! head -c 1 /dev/kmsg 2>/dev/null")
 	if status := p.run(t); status.ExitStatus() != 0 {
 		t.Errorf("got %v: a harmless device was denied, or /dev/kmsg was not", p.ProcessState)
 	}
-	g = testGroup(t, h, "2", Limits{Devices: []DeviceNode{{"/dev/kmsg", 1, 11}}})
+	g = testGroup(t, h, "2", GroupLimits{Devices: []DeviceNode{{"/dev/kmsg", 1, 11}}})
 	if p := startIn(t, g, "exec 3</dev/kmsg"); p.run(t).ExitStatus() != 0 {
 		t.Errorf("got %v: a device that is allowed was denied", p.ProcessState)
 	}
@@ -93,7 +93,7 @@ func TestDevices(t *testing.T) {
 
 // TestDeviceProgram: in version 2 the rules become a program, on any machine.
 func TestDeviceProgram(t *testing.T) {
-	l := Limits{Devices: []DeviceNode{{"/dev/nvidia0", 195, 0}}}
+	l := GroupLimits{Devices: []DeviceNode{{"/dev/nvidia0", 195, 0}}}
 	if _, _, err := cgroup2.DeviceFilter(l.devices()); err != nil {
 		t.Error(err)
 	}
@@ -101,8 +101,8 @@ func TestDeviceProgram(t *testing.T) {
 
 func TestCpuset(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Cpuset, "cpuset")
-	g := testGroup(t, h, "1", Limits{Cores: []int{0}})
+	skipUnless(t, h, h.Enforcement().Cpuset, "cpuset")
+	g := testGroup(t, h, "1", GroupLimits{Cores: []int{0}})
 	p := startIn(t, g, "true")
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil || !strings.Contains(string(text), "Cpus_allowed_list:\t0\n") {
@@ -110,18 +110,18 @@ func TestCpuset(t *testing.T) {
 	}
 }
 
-// spin uses up all the CPU time that it gets.
-const spin = "while :; do :; done"
+// spinScript uses up all the CPU time that it gets.
+const spinScript = "while :; do :; done"
 
 func TestQuota(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().CPU, "cpu")
-	g := testGroup(t, h, "1", Limits{Quota: 200})
-	p := startIn(t, g, spin)
+	skipUnless(t, h, h.Enforcement().CPU, "cpu")
+	g := testGroup(t, h, "1", GroupLimits{Quota: 200})
+	p := startIn(t, g, spinScript)
 	began := time.Now()
 	p.release(t)
 	var used time.Duration
-	until(t, "it has run", func() bool {
+	waitUntil(t, "it has run", func() bool {
 		u, _ := g.Usage()
 		used = u.UserCPU + u.SystemCPU
 		return used > 120*time.Millisecond
@@ -133,14 +133,14 @@ func TestQuota(t *testing.T) {
 
 func TestWeight(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().CPU && h.Can().Cpuset, "cpu")
-	light := testGroup(t, h, "1", Limits{Weight: 20, Cores: []int{0}})
-	heavy := testGroup(t, h, "2", Limits{Weight: 1000, Cores: []int{0}})
-	for _, g := range []*Group{light, heavy} {
-		startIn(t, g, spin).release(t)
+	skipUnless(t, h, h.Enforcement().CPU && h.Enforcement().Cpuset, "cpu")
+	light := testGroup(t, h, "1", GroupLimits{Weight: 20, Cores: []int{0}})
+	heavy := testGroup(t, h, "2", GroupLimits{Weight: 1000, Cores: []int{0}})
+	for _, g := range []*ClaimGroup{light, heavy} {
+		startIn(t, g, spinScript).release(t)
 	}
-	var l, v Usage
-	until(t, "both have run", func() bool {
+	var l, v GroupUsage
+	waitUntil(t, "both have run", func() bool {
 		l, _ = light.Usage()
 		v, _ = heavy.Usage()
 		return v.UserCPU > 300*time.Millisecond && l.UserCPU > 0
@@ -148,7 +148,7 @@ func TestWeight(t *testing.T) {
 	if ratio := float64(v.UserCPU) / float64(l.UserCPU); ratio < 5 {
 		t.Errorf("weights as 50:1 gave CPU time as %.1f:1", ratio)
 	}
-	if err := light.Set(Limits{Weight: 1000}); err != nil {
+	if err := light.SetLimits(GroupLimits{Weight: 1000}); err != nil {
 		t.Error(err)
 	}
 }
@@ -158,7 +158,7 @@ func TestShares(t *testing.T) {
 		weight int
 		want   uint64
 	}{{0, 10}, {1, 10}, {100, 1024}, {10_000, 102_400}, {1 << 30, 102_400}} {
-		if got := (Limits{Weight: c.weight}).shares(); got != c.want {
+		if got := (GroupLimits{Weight: c.weight}).shares(); got != c.want {
 			t.Errorf("weight %d: got %d shares, want %d", c.weight, got, c.want)
 		}
 	}

@@ -14,12 +14,12 @@ import (
 )
 
 // testHost is a host with a parent of this test's own, of which nothing is left in the end.
-func testHost(t *testing.T) *Host {
+func testHost(t *testing.T) *ParentGroup {
 	t.Helper()
 	return testHostAt(t, fmt.Sprintf("/roost/test-%d-%d", os.Getpid(), time.Now().UnixNano()))
 }
 
-func testHostAt(t *testing.T, parent string) *Host {
+func testHostAt(t *testing.T, parent string) *ParentGroup {
 	t.Helper()
 	h, err := Open(parent)
 	if err != nil {
@@ -30,7 +30,7 @@ func testHostAt(t *testing.T, parent string) *Host {
 			t.Errorf("sweep: %v", err)
 		}
 		h.Close()
-		for _, dir := range h.bases() {
+		for _, dir := range h.baseDirs() {
 			if _, err := os.Stat(dir); err == nil {
 				t.Errorf("%s is left", dir)
 			}
@@ -39,31 +39,31 @@ func testHostAt(t *testing.T, parent string) *Host {
 	return h
 }
 
-// need skips a test on a machine that cannot do what it is about.
-func need(t *testing.T, h *Host, can bool, what string) {
+// skipUnless skips a test on a machine that cannot do what it is about.
+func skipUnless(t *testing.T, h *ParentGroup, can bool, what string) {
 	t.Helper()
 	if !can {
-		t.Skipf("SKIPPED: this machine cannot enforce %s: %q", what, h.Can().Missing)
+		t.Skipf("SKIPPED: this machine cannot enforce %s: %q", what, h.Enforcement().Missing)
 	}
 }
 
-func testGroup(t *testing.T, h *Host, name string, l Limits) *Group {
+func testGroup(t *testing.T, h *ParentGroup, name string, l GroupLimits) *ClaimGroup {
 	t.Helper()
-	g, err := h.Make(name, l)
+	g, err := h.MakeGroup(name, l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-// process is a shell that is in a group before it does what it is told.
-type process struct {
+// testProcess is a shell that is in a group before it does what it is told.
+type testProcess struct {
 	*exec.Cmd
 	in io.WriteCloser
 }
 
 // startIn starts a shell with a script in the group; it waits for its word, go.
-func startIn(t *testing.T, g *Group, script string) *process {
+func startIn(t *testing.T, g *ClaimGroup, script string) *testProcess {
 	t.Helper()
 	c := exec.Command("/bin/sh", "-c", "read word; "+script)
 	in, err := c.StdinPipe()
@@ -78,14 +78,14 @@ func startIn(t *testing.T, g *Group, script string) *process {
 		t.Fatal(err)
 	}
 	if g.TaskDir() != "" {
-		if err := move(g.TaskDir(), c.Process.Pid); err != nil {
+		if err := moveProcess(g.TaskDir(), c.Process.Pid); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return &process{c, in}
+	return &testProcess{c, in}
 }
 
-func (p *process) release(t *testing.T) {
+func (p *testProcess) release(t *testing.T) {
 	t.Helper()
 	if _, err := io.WriteString(p.in, "go\n"); err != nil {
 		t.Fatal(err)
@@ -93,15 +93,15 @@ func (p *process) release(t *testing.T) {
 }
 
 // run lets the shell do its work, and returns how it ended.
-func (p *process) run(t *testing.T) syscall.WaitStatus {
+func (p *testProcess) run(t *testing.T) syscall.WaitStatus {
 	t.Helper()
 	p.release(t)
 	p.Wait()
 	return p.ProcessState.Sys().(syscall.WaitStatus)
 }
 
-// until waits for something that is going to happen.
-func until(t *testing.T, what string, ok func() bool) {
+// waitUntil waits for something that is going to happen.
+func waitUntil(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	look, end := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
 	defer look.Stop()
@@ -116,24 +116,24 @@ func until(t *testing.T, what string, ok func() bool) {
 
 func TestMakeFindDelete(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Version > 0 || h.Can().Freeze, "anything")
-	if _, ok := h.Find("7"); ok {
+	skipUnless(t, h, h.Enforcement().Version > 0 || h.Enforcement().Freeze, "anything")
+	if _, ok := h.FindGroup("7"); ok {
 		t.Error("a group is there before it is made")
 	}
-	g := testGroup(t, h, "7", Limits{Weight: 100, Memory: 64 * roost.MiB, Pids: 10})
-	for _, dir := range g.dirs() {
+	g := testGroup(t, h, "7", GroupLimits{Weight: 100, Memory: 64 * roost.MiB, Pids: 10})
+	for _, dir := range g.allDirs() {
 		if _, err := os.Stat(dir); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, ok := h.Find("7"); !ok {
+	if _, ok := h.FindGroup("7"); !ok {
 		t.Error("the group is not found")
 	}
 	again, err := Open(h.parent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, ok := again.Find("7"); !ok || found.TaskDir() != g.TaskDir() {
+	if found, ok := again.FindGroup("7"); !ok || found.TaskDir() != g.TaskDir() {
 		t.Errorf("after a restart: found %v", ok)
 	}
 	p := startIn(t, g, "exec sleep 1000")
@@ -155,10 +155,10 @@ func TestMakeFindDelete(t *testing.T) {
 func TestNamesThatEscape(t *testing.T) {
 	h := testHost(t)
 	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x", "a\n", "cgroup.procs", `a\b`, string(make([]byte, 300))} {
-		if _, err := h.Make(name, Limits{}); err == nil {
+		if _, err := h.MakeGroup(name, GroupLimits{}); err == nil {
 			t.Errorf("Make(%q): no error", name)
 		}
-		if _, ok := h.Find(name); ok {
+		if _, ok := h.FindGroup(name); ok {
 			t.Errorf("Find(%q): found", name)
 		}
 	}
@@ -171,11 +171,11 @@ func TestNamesThatEscape(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	h := testHost(t)
-	need(t, h, h.Can().Version > 0 || h.Can().Freeze, "anything")
-	kept, lost := testGroup(t, h, "1", Limits{}), testGroup(t, h, "2", Limits{})
+	skipUnless(t, h, h.Enforcement().Version > 0 || h.Enforcement().Freeze, "anything")
+	kept, lost := testGroup(t, h, "1", GroupLimits{}), testGroup(t, h, "2", GroupLimits{})
 	stays, goes := startIn(t, kept, "echo; sleep 1000"), startIn(t, lost, "sleep 1000")
 	goes.release(t)
-	if err := os.Mkdir(filepath.Join(lost.dirs()[0], "below"), 0o755); err != nil { // as a task with the rights for it could
+	if err := os.Mkdir(filepath.Join(lost.allDirs()[0], "below"), 0o755); err != nil { // as a task with the rights for it could
 		t.Fatal(err)
 	}
 	if err := h.Sweep(map[string]bool{"1": true}); err != nil {
@@ -184,7 +184,7 @@ func TestSweep(t *testing.T) {
 	if goes.Wait(); !goes.ProcessState.Sys().(syscall.WaitStatus).Signaled() {
 		t.Errorf("swept: %v", goes.ProcessState)
 	}
-	if _, ok := h.Find("2"); ok {
+	if _, ok := h.FindGroup("2"); ok {
 		t.Error("the group is still there")
 	}
 	if err := stays.Process.Signal(syscall.Signal(0)); err != nil {

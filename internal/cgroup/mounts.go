@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mounts is where the kernel's control groups are.
-type mounts struct {
-	v1  string          // the directory with a directory for each hierarchy of version 1; empty: there are none
-	has map[string]bool // controllers of version 1
-	v2  string          // mount point of version 2; empty: there is none
-	own string          // this process's own group of version 2, below v2; empty: not known
+// cgroupMounts is where the kernel's control groups are.
+type cgroupMounts struct {
+	v1                  string          // the directory with a directory for each hierarchy of version 1; empty: there are none
+	version1Controllers map[string]bool // controllers of version 1
+	v2                  string          // mount point of version 2; empty: there is none
+	ownGroup            string          // this process's own group of version 2, below v2; empty: not known
 }
 
 // controllers are those that this package uses, by their names in version 1.
@@ -22,9 +22,9 @@ func controllers() []string {
 	return []string{"cpu", "cpuacct", "cpuset", "memory", "devices", "pids", "blkio", "freezer"}
 }
 
-// find reads /proc/self/mountinfo and /proc/self/cgroup (cgroups(7)).
-func find() mounts {
-	m := mounts{has: map[string]bool{}}
+// findMounts reads /proc/self/mountinfo and /proc/self/cgroup (cgroups(7)).
+func findMounts() cgroupMounts {
+	m := cgroupMounts{version1Controllers: map[string]bool{}}
 	text, _ := os.ReadFile("/proc/self/mountinfo")
 	for line := range strings.Lines(string(text)) {
 		before, after, _ := strings.Cut(line, " - ")
@@ -48,14 +48,14 @@ func find() mounts {
 		for _, name := range controllers() {
 			var fs unix.Statfs_t
 			if unix.Statfs(filepath.Join(m.v1, name), &fs) == nil && fs.Type == unix.CGROUP_SUPER_MAGIC {
-				m.has[name] = true
+				m.version1Controllers[name] = true
 			}
 		}
 	}
 	if text, err := os.ReadFile("/proc/self/cgroup"); err == nil && m.v2 != "" {
 		for line := range strings.Lines(string(text)) {
 			if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok && !strings.HasPrefix(path, "/..") {
-				m.own = filepath.Join(m.v2, path)
+				m.ownGroup = filepath.Join(m.v2, path)
 			}
 		}
 	}
@@ -77,29 +77,29 @@ func unescape(path string) string {
 	}
 }
 
-// mayWrite says why this process may not make or change things at that path; nil when it may.
-func mayWrite(path string) error {
+// writeError says why this process may not make or change things at that path; nil when it may.
+func writeError(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS); err != nil {
 		return &os.PathError{Op: "write", Path: path, Err: err}
 	}
 	return nil
 }
 
-// base is the directory of version 2 below which this process may make groups; why says what keeps it from that. Root takes the mount itself.
+// baseDir is the directory of version 2 below which this process may make groups; why says what keeps it from that. Root takes the mount itself.
 // Others look for a part of the tree that was given to them (systemd: Delegate=yes, or user@.service): the highest directory that they may
 // write, and that has no processes of its own, for such a one cannot have groups with controllers below it.
-func (m mounts) base() (dir string, why error) {
+func (m cgroupMounts) baseDir() (dir string, why error) {
 	if m.v2 == "" {
 		return "", nil
 	}
-	if why = mayWrite(m.v2); why == nil {
+	if why = writeError(m.v2); why == nil {
 		return m.v2, nil
 	}
-	if m.own == "" {
+	if m.ownGroup == "" {
 		return "", why
 	}
-	for at := m.own; len(at) > len(m.v2); at = filepath.Dir(at) {
-		if mayWrite(at) != nil || mayWrite(filepath.Join(at, "cgroup.subtree_control")) != nil || mayWrite(filepath.Join(at, "cgroup.procs")) != nil {
+	for at := m.ownGroup; len(at) > len(m.v2); at = filepath.Dir(at) {
+		if writeError(at) != nil || writeError(filepath.Join(at, "cgroup.subtree_control")) != nil || writeError(filepath.Join(at, "cgroup.procs")) != nil {
 			break
 		}
 		dir = at

@@ -13,8 +13,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// Usage is what a group uses, and used since it was made, its starter included. What the machine does not count is 0.
-type Usage struct {
+// GroupUsage is what a group uses, and used since it was made, its starter included. What the machine does not count is 0.
+type GroupUsage struct {
 	UserCPU, SystemCPU time.Duration
 	Memory             roost.Bytes // anonymous and shared: what the kernel cannot drop
 	Cache              roost.Bytes // of files: what it drops when it needs to
@@ -25,17 +25,17 @@ type Usage struct {
 }
 
 // Usage reads the figures. A group that is gone is roost.NotFound.
-func (g *Group) Usage() (Usage, error) {
-	var u Usage
+func (g *ClaimGroup) Usage() (GroupUsage, error) {
+	var u GroupUsage
 	if g.host.v1 != nil {
 		g.usage1(&u)
 	} else if g.unified != "" {
 		g.usage2(&u)
 	}
-	if g.task != "" {
-		u.Processes, u.Frozen = len(processes(g.task)), g.frozen()
+	if g.taskDir != "" {
+		u.Processes, u.Frozen = len(processes(g.taskDir)), g.frozen()
 	}
-	for _, dir := range g.dirs() {
+	for _, dir := range g.allDirs() {
 		if _, err := os.Lstat(dir); err == nil {
 			return u, nil
 		}
@@ -43,21 +43,21 @@ func (g *Group) Usage() (Usage, error) {
 	return u, fmt.Errorf("control group %s: %w: %w", g.path, roost.NotFound, fs.ErrNotExist)
 }
 
-func (g *Group) usage1(u *Usage) {
+func (g *ClaimGroup) usage1(u *GroupUsage) {
 	if g.host.v1["cpuacct"] {
-		u.UserCPU = time.Duration(single(filepath.Join(g.in("cpuacct"), "cpuacct.usage_user")))
-		u.SystemCPU = time.Duration(single(filepath.Join(g.in("cpuacct"), "cpuacct.usage_sys")))
-	} else if g.task != "" && !g.freezer {
-		g.cpu2(u, g.task)
+		u.UserCPU = time.Duration(readSingle(filepath.Join(g.version1Dir("cpuacct"), "cpuacct.usage_user")))
+		u.SystemCPU = time.Duration(readSingle(filepath.Join(g.version1Dir("cpuacct"), "cpuacct.usage_sys")))
+	} else if g.taskDir != "" && !g.isVersion1 {
+		g.cpu2(u, g.taskDir)
 	}
 	if g.host.v1["memory"] {
-		m := table(filepath.Join(g.in("memory"), "memory.stat"))
+		m := readTable(filepath.Join(g.version1Dir("memory"), "memory.stat"))
 		u.Memory = roost.Bytes(m["rss"] + m["shmem"])
 		u.Cache = roost.Bytes(max(m["cache"]-m["shmem"], 0))
-		u.Kills = g.kills()
+		u.Kills = g.killCount()
 	}
 	if g.host.v1["blkio"] {
-		text, _ := kernfs.Read(filepath.Join(g.in("blkio"), "blkio.throttle.io_service_bytes"))
+		text, _ := kernfs.ReadFile(filepath.Join(g.version1Dir("blkio"), "blkio.throttle.io_service_bytes"))
 		for line := range strings.Lines(string(text)) {
 			f := strings.Fields(line)
 			if len(f) != 3 {
@@ -74,13 +74,13 @@ func (g *Group) usage1(u *Usage) {
 	}
 }
 
-func (g *Group) usage2(u *Usage) {
+func (g *ClaimGroup) usage2(u *GroupUsage) {
 	g.cpu2(u, g.unified)
-	m := table(filepath.Join(g.unified, "memory.stat"))
+	m := readTable(filepath.Join(g.unified, "memory.stat"))
 	u.Memory = roost.Bytes(m["anon"] + m["shmem"])
 	u.Cache = roost.Bytes(max(m["file"]-m["shmem"], 0))
-	u.Kills = g.kills()
-	text, _ := kernfs.Read(filepath.Join(g.unified, "io.stat"))
+	u.Kills = g.killCount()
+	text, _ := kernfs.ReadFile(filepath.Join(g.unified, "io.stat"))
 	for word := range strings.FieldsSeq(string(text)) {
 		key, value, _ := strings.Cut(word, "=")
 		n, _ := strconv.ParseInt(value, 10, 64)
@@ -93,14 +93,14 @@ func (g *Group) usage2(u *Usage) {
 	}
 }
 
-func (g *Group) cpu2(u *Usage, dir string) {
-	c := table(filepath.Join(dir, "cpu.stat"))
+func (g *ClaimGroup) cpu2(u *GroupUsage, dir string) {
+	c := readTable(filepath.Join(dir, "cpu.stat"))
 	u.UserCPU, u.SystemCPU = time.Duration(c["user_usec"])*time.Microsecond, time.Duration(c["system_usec"])*time.Microsecond
 }
 
-// table reads a file of names and numbers, one of each a line.
-func table(path string) map[string]int64 {
-	text, _ := kernfs.Read(path)
+// readTable reads a file of names and numbers, one of each a line.
+func readTable(path string) map[string]int64 {
+	text, _ := kernfs.ReadFile(path)
 	all := map[string]int64{}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -111,15 +111,15 @@ func table(path string) map[string]int64 {
 	return all
 }
 
-// number reads one number of such a file.
-func number(path, name string) (n int64, ok bool) {
-	n, ok = table(path)[name]
+// readNumber reads one number of such a file.
+func readNumber(path, name string) (n int64, ok bool) {
+	n, ok = readTable(path)[name]
 	return n, ok
 }
 
-// single reads a file with one number in it.
-func single(path string) int64 {
-	text, _ := kernfs.Read(path)
+// readSingle reads a file with one number in it.
+func readSingle(path string) int64 {
+	text, _ := kernfs.ReadFile(path)
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n
 }

@@ -7,15 +7,15 @@ import (
 )
 
 // make1 makes the directories of version 1, with those above them.
-func (g *Group) make1(l Limits) error {
+func (g *ClaimGroup) make1(l GroupLimits) error {
 	_, err := cgroup1.New(cgroup1.StaticPath(g.path), l.version1(g.host.swap), cgroup1.WithHierarchy(g.host.hierarchy))
-	if err == nil && g.freezer {
-		err = os.MkdirAll(g.task, 0o755)
+	if err == nil && g.isVersion1 {
+		err = os.MkdirAll(g.taskDir, 0o755)
 	}
 	return err
 }
 
-func (g *Group) set1(l Limits) error {
+func (g *ClaimGroup) set1(l GroupLimits) error {
 	l.Devices = nil
 	c, err := cgroup1.Load(cgroup1.StaticPath(g.path), cgroup1.WithHierarchy(g.host.hierarchy))
 	if err != nil {
@@ -25,7 +25,7 @@ func (g *Group) set1(l Limits) error {
 }
 
 // hierarchy is the hierarchies of version 1 that limits are set in. The freezer's is not among them: it holds tasks, and not starters.
-func (h *Host) hierarchy() ([]cgroup1.Subsystem, error) {
+func (h *ParentGroup) hierarchy() ([]cgroup1.Subsystem, error) {
 	root := h.mounts.v1
 	makers := []struct {
 		name string

@@ -14,9 +14,9 @@ import (
 )
 
 // make2 makes a directory of version 2 with its leaves. The library switches the controllers on in every directory above it, as far as it may.
-func (g *Group) make2(l Limits) error {
+func (g *ClaimGroup) make2(l GroupLimits) error {
 	below := strings.TrimPrefix(g.unified, g.host.mounts.v2)
-	if _, err := cgroup2.NewManager(g.host.mounts.v2, below, l.version2(g.host.can, g.swaps())); err != nil {
+	if _, err := cgroup2.NewManager(g.host.mounts.v2, below, l.version2(g.host.enforcement, g.limitsSwap())); err != nil {
 		return err
 	}
 	for _, leaf := range []string{starterLeaf, filepath.Join(taskPart, runLeaf)} {
@@ -27,19 +27,19 @@ func (g *Group) make2(l Limits) error {
 	return nil
 }
 
-func (g *Group) set2(l Limits) error {
+func (g *ClaimGroup) set2(l GroupLimits) error {
 	l.Devices = nil // each setting adds another program, and the strictest wins
 	m, err := cgroup2.Load(strings.TrimPrefix(g.unified, g.host.mounts.v2), cgroup2.WithMountpoint(g.host.mounts.v2))
 	if err != nil {
 		return err
 	}
-	return m.Update(l.version2(g.host.can, g.swaps()))
+	return m.Update(l.version2(g.host.enforcement, g.limitsSwap()))
 }
 
-// swaps reports whether the kernel limits swap here: it may be switched off (swapaccount=0), and then the file is not there. It is asked of the
+// limitsSwap reports whether the kernel limits swap here: it may be switched off (swapaccount=0), and then the file is not there. It is asked of the
 // group once that has been made, and before of the process's own.
-func (g *Group) swaps() bool {
-	for _, dir := range []string{g.unified, g.host.mounts.own} {
+func (g *ClaimGroup) limitsSwap() bool {
+	for _, dir := range []string{g.unified, g.host.mounts.ownGroup} {
 		if _, err := os.Stat(filepath.Join(dir, "memory.swap.max")); err == nil {
 			return true
 		}
@@ -47,51 +47,51 @@ func (g *Group) swaps() bool {
 	return false
 }
 
-// settle readies the tree for groups. In a part of the tree that was given to us, the processes that are in its top directory, ourselves
+// prepareTree readies the tree for groups. In a part of the tree that was given to us, the processes that are in its top directory, ourselves
 // among them, move to a leaf: the kernel switches no controllers on below a directory with processes, the root alone excepted.
-func (h *Host) settle() error {
+func (h *ParentGroup) prepareTree() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.settled {
+	if h.prepared {
 		return nil
 	}
 	base := strings.TrimSuffix(h.taskBase, h.parent)
-	if _, err := os.Stat(filepath.Join(base, "cgroup.type")); h.can.Version == 2 && err == nil {
-		if err := clear(base); err != nil {
+	if _, err := os.Stat(filepath.Join(base, "cgroup.type")); h.enforcement.Version == 2 && err == nil {
+		if err := moveToLeaf(base); err != nil {
 			return err
 		}
 	}
-	h.settled = true
+	h.prepared = true
 	return nil
 }
 
-// raise gives the directories above the groups a weight as if each core were an ordinary group, so that a busy system does not starve a machine
+// raiseWeight gives the directories above the groups a weight as if each core were an ordinary group, so that a busy system does not starve a machine
 // full of tasks. It is done once they are there, and is no harm where it fails.
-func (h *Host) raise() {
+func (h *ParentGroup) raiseWeight() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.raised || !h.can.CPU {
+	if h.weightRaised || !h.enforcement.CPU {
 		return
 	}
-	h.raised = true
-	h.bind()
-	if h.yields {
-		h.yield()
+	h.weightRaised = true
+	h.writeCPUMax()
+	if h.yieldsToOwner {
+		h.applyYielding()
 		return
 	}
-	all := Limits{Weight: 100 * runtime.NumCPU()}
+	all := GroupLimits{Weight: 100 * runtime.NumCPU()}
 	for at := h.parent; at != "/"; at = filepath.Dir(at) {
 		if h.v1 != nil {
-			kernfs.Write(filepath.Join(h.mounts.v1, "cpu", at, "cpu.shares"), fmt.Append(nil, all.shares()))
+			kernfs.WriteFile(filepath.Join(h.mounts.v1, "cpu", at, "cpu.shares"), fmt.Append(nil, all.shares()))
 		} else {
 			base := strings.TrimSuffix(h.taskBase, h.parent)
-			kernfs.Write(filepath.Join(base, at, "cpu.weight"), fmt.Append(nil, all.weight()))
+			kernfs.WriteFile(filepath.Join(base, at, "cpu.weight"), fmt.Append(nil, all.weight()))
 		}
 	}
 }
 
-// clear moves the processes of a directory to a leaf of it.
-func clear(base string) error {
+// moveToLeaf moves the processes of a directory to a leaf of it.
+func moveToLeaf(base string) error {
 	pids := processes(base)
 	if len(pids) == 0 {
 		return nil
@@ -102,7 +102,7 @@ func clear(base string) error {
 	}
 	for range 5 {
 		for _, pid := range pids {
-			if err := kernfs.Write(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !gone(err) {
+			if err := kernfs.WriteFile(filepath.Join(leaf, "cgroup.procs"), []byte(strconv.Itoa(pid))); err != nil && !isGone(err) {
 				return err
 			}
 		}

@@ -23,11 +23,11 @@ type App struct {
 	env            []string
 	all            func() []*command // the table of everything
 
-	at         string           // the node whose schedd is meant; empty: $ROOST_SCHEDD, or this one
+	scheddNode string           // the node whose schedd is meant; empty: $ROOST_SCHEDD, or this one
 	dir        string           // working directory; empty: the process's
 	now        func() time.Time //
 	interrupts chan os.Signal   // nil: SIGINT and SIGTERM of the process
-	out, err   screen           // what stdout and stderr are
+	out, err   outputScreen     // what stdout and stderr are
 }
 
 // newApp returns the program with those streams, that environment ("NAME=value") and those commands. It starts nothing.
@@ -43,36 +43,36 @@ func (a *App) Run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		name, args = filepath.Base(args[0]), args[1:]
 	}
-	if cmd := find(a.all(), name); cmd != nil && cmd.group == groupPBS {
-		return a.execute(ctx, cmd, args)
+	if cmd := findCommand(a.all(), name); cmd != nil && cmd.group == groupPBS {
+		return a.runCommand(ctx, cmd, args)
 	}
-	cmd, args, err := a.choose(args)
+	cmd, args, err := a.selectCommand(args)
 	if err != nil {
-		return a.fail("", err)
+		return a.printError("", err)
 	}
 	if cmd == nil {
 		return 0
 	}
-	return a.execute(ctx, cmd, args)
+	return a.runCommand(ctx, cmd, args)
 }
 
-// choose finds the command. Flags of all commands may stand before its name. A nil command: the question was answered already.
-func (a *App) choose(args []string) (*command, []string, error) {
+// selectCommand finds the command. Flags of all commands may stand before its name. A nil command: the question was answered already.
+func (a *App) selectCommand(args []string) (*command, []string, error) {
 	var early []string
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") && args[0] != "-" {
 		switch name, _, valued := strings.Cut(args[0], "="); name {
 		case "--help", "-h":
-			a.overview(a.stdout)
+			a.printOverview(a.stdout)
 			return nil, nil, nil
 		case "--version", "-V":
-			return find(a.all(), "version"), early, nil
+			return findCommand(a.all(), "version"), early, nil
 		case "--dir", "--color", "--schedd":
 			if !valued && len(args) < 2 {
-				return nil, nil, usage("%s needs a value", name)
+				return nil, nil, usageErrorf("%s needs a value", name)
 			}
 			if name == "--schedd" {
-				if a.at, args = strings.TrimPrefix(args[0], "--schedd="), args[1:]; !valued {
-					a.at, args = args[0], args[1:]
+				if a.scheddNode, args = strings.TrimPrefix(args[0], "--schedd="), args[1:]; !valued {
+					a.scheddNode, args = args[0], args[1:]
 				}
 				continue
 			}
@@ -82,47 +82,47 @@ func (a *App) choose(args []string) (*command, []string, error) {
 			}
 			early, args = append(early, args[:n]...), args[n:]
 		default:
-			return nil, nil, advise(usage("unknown flag %s", name), cureFlag(name, []string{"--help", "--version", "--dir", "--color", "--schedd"}, "roost --help"))
+			return nil, nil, withHint(usageErrorf("unknown flag %s", name), suggestFlag(name, []string{"--help", "--version", "--dir", "--color", "--schedd"}, "roost --help"))
 		}
 	}
 	if len(args) == 0 {
-		a.overview(a.stdout)
+		a.printOverview(a.stdout)
 		return nil, nil, nil
 	}
 	if args[0] == "help" {
-		return a.helpFor(args[1:])
+		return a.printCommandHelp(args[1:])
 	}
-	cmd := find(a.all(), args[0])
+	cmd := findCommand(a.all(), args[0])
 	if cmd == nil {
-		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(a.all(), args[0]))
+		return nil, nil, withHint(usageErrorf("unknown command %q", args[0]), suggestCommand(a.all(), args[0]))
 	}
 	return cmd, append(early, args[1:]...), nil
 }
 
-// helpFor answers "roost help COMMAND".
-func (a *App) helpFor(args []string) (*command, []string, error) {
+// printCommandHelp answers "roost help COMMAND".
+func (a *App) printCommandHelp(args []string) (*command, []string, error) {
 	if len(args) == 0 {
-		a.overview(a.stdout)
+		a.printOverview(a.stdout)
 		return nil, nil, nil
 	}
-	cmd := find(a.all(), args[0])
+	cmd := findCommand(a.all(), args[0])
 	if cmd == nil {
-		return nil, nil, advise(usage("unknown command %q", args[0]), cureCommand(a.all(), args[0]))
+		return nil, nil, withHint(usageErrorf("unknown command %q", args[0]), suggestCommand(a.all(), args[0]))
 	}
-	a.help(a.stdout, cmd)
+	a.printHelp(a.stdout, cmd)
 	return nil, nil, nil
 }
 
-// execute parses the flags of a command and does it.
-func (a *App) execute(ctx context.Context, cmd *command, args []string) int {
-	if !cmd.raw {
+// runCommand parses the flags of a command and does it.
+func (a *App) runCommand(ctx context.Context, cmd *command, args []string) int {
+	if !cmd.rawArgs {
 		var help bool
 		var err error
-		if args, help, err = normalize(cmd, args); err != nil {
-			return a.fail(cmd.name, advise(err, cureUsage(cmd, err)))
+		if args, help, err = normalizeArgs(cmd, args); err != nil {
+			return a.printError(cmd.name, withHint(err, suggestUsage(cmd, err)))
 		}
 		if help {
-			a.help(a.stdout, cmd)
+			a.printHelp(a.stdout, cmd)
 			return 0
 		}
 	}
@@ -131,10 +131,12 @@ func (a *App) execute(ctx context.Context, cmd *command, args []string) int {
 		Name: "roost", HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true,
 		Writer: a.stdout, ErrWriter: a.stderr, ExitErrHandler: func(*ucli.Context, error) {},
 		Commands: []*ucli.Command{{
-			Name: cmd.name, Flags: cmd.flags, HideHelp: true, SkipFlagParsing: cmd.raw, UseShortOptionHandling: true,
-			OnUsageError: func(_ *ucli.Context, err error, _ bool) error { return advise(usage("%v", err), cureUsage(cmd, nil)) },
+			Name: cmd.name, Flags: cmd.flags, HideHelp: true, SkipFlagParsing: cmd.rawArgs, UseShortOptionHandling: true,
+			OnUsageError: func(_ *ucli.Context, err error, _ bool) error {
+				return withHint(usageErrorf("%v", err), suggestUsage(cmd, nil))
+			},
 			Action: func(c *ucli.Context) error {
-				failed = a.act(ctx, cmd, c)
+				failed = a.runParsed(ctx, cmd, c)
 				return nil
 			},
 		}},
@@ -142,45 +144,45 @@ func (a *App) execute(ctx context.Context, cmd *command, args []string) int {
 	if err := program.RunContext(ctx, append([]string{"roost", cmd.name}, args...)); err != nil {
 		failed = err
 	}
-	return a.fail(cmd.name, failed)
+	return a.printError(cmd.name, failed)
 }
 
-func (a *App) act(ctx context.Context, cmd *command, flags *ucli.Context) error {
-	c := &call{App: a, ctx: ctx, cmd: cmd, flags: flags, args: flags.Args().Slice()}
+func (a *App) runParsed(ctx context.Context, cmd *command, flags *ucli.Context) error {
+	c := &invocation{App: a, ctx: ctx, cmd: cmd, flags: flags, args: flags.Args().Slice()}
 	defer c.close()
-	if !cmd.raw {
+	if !cmd.rawArgs {
 		if err := c.colour(); err != nil {
 			return err
 		}
-		if n := len(c.args); n < cmd.least {
-			return advise(usage("%s is missing", cmd.wants), cureUsage(cmd, nil))
-		} else if cmd.most >= 0 && n > cmd.most {
-			return advise(usage("there is one argument too many: %q", c.args[cmd.most]), cureUsage(cmd, nil))
+		if n := len(c.args); n < cmd.minOperands {
+			return withHint(usageErrorf("%s is missing", cmd.operandName), suggestUsage(cmd, nil))
+		} else if cmd.maxOperands >= 0 && n > cmd.maxOperands {
+			return withHint(usageErrorf("there is one argument too many: %q", c.args[cmd.maxOperands]), suggestUsage(cmd, nil))
 		}
 	}
-	if err := c.chooseServer(); err != nil {
+	if err := c.readServerVariable(); err != nil {
 		return err
 	}
-	return cmd.do(c)
+	return cmd.run(c)
 }
 
-// fail prints an error, if there is one, and returns the exit status.
-func (a *App) fail(cmd string, err error) int {
-	var code exit
+// printError prints an error, if there is one, and returns the exit status.
+func (a *App) printError(cmd string, err error) int {
+	var code exitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &code):
 		return int(code)
 	}
-	where, text := "roost", strings.TrimRight(message(err), "\n")
+	where, text := "roost", strings.TrimRight(errorText(err), "\n")
 	if cmd != "" && errors.Is(err, roost.Usage) {
 		where, text = "roost "+cmd, strings.TrimPrefix(text, cmd+": ")
 	}
-	fmt.Fprintf(a.stderr, "%s %s\n", a.err.paint(red, where+":"), text)
-	var adv *advised
-	if errors.As(err, &adv) && adv.cure != "" {
-		fmt.Fprintln(a.stderr, adv.cure)
+	fmt.Fprintf(a.stderr, "%s %s\n", a.err.colourText(red, where+":"), text)
+	var adv *hintedError
+	if errors.As(err, &adv) && adv.hint != "" {
+		fmt.Fprintln(a.stderr, adv.hint)
 	}
 	return exitCode(err)
 }
@@ -207,12 +209,12 @@ func (a *App) workdir() (string, error) {
 	return dir, nil
 }
 
-// interrupted returns a channel with the signals that ask the program to end, and with more of them, and a function that gives them back to the kernel's default.
-func (a *App) interrupted(more ...os.Signal) (<-chan os.Signal, func()) {
+// notifyInterrupts returns a channel with the signals that ask the program to end, and with more of them, and a function that gives them back to the kernel's default.
+func (a *App) notifyInterrupts(more ...os.Signal) (<-chan os.Signal, func()) {
 	if a.interrupts != nil {
 		return a.interrupts, func() {}
 	}
 	c := make(chan os.Signal, 4)
-	signal.Notify(c, append([]os.Signal{os.Interrupt, terminate}, more...)...)
+	signal.Notify(c, append([]os.Signal{os.Interrupt, ansiReset}, more...)...)
 	return c, func() { signal.Stop(c) }
 }

@@ -21,13 +21,13 @@ func TestCheckpointIsAwaited(t *testing.T) {
 		{"checkpointed", "", "--no-wait 62", "62.pool.example.org: 1 task to be checkpointed\n", 0},
 		{"checkpointed", "", "999", "", 68},
 	} {
-		f := someJobs()
+		f := sampleJobs()
 		answer := &wire.JobEvent{Time: math.MaxInt64, Id: "62.pool.example.org", Attempt: 1, What: c.what, Text: c.text}
 		if c.what == "completed" {
 			answer.Exit = &wire.ExitStatus{}
 		}
 		f.events = []*wire.JobEvent{{Time: 1, Id: "62.pool.example.org", Attempt: 1, What: "checkpointed", Text: "before"}, answer}
-		a, stdout, stderr := testApp(t, f.serve(t))
+		a, stdout, stderr := newTestApp(t, f.serve(t))
 		code := a.Run(t.Context(), append([]string{"roost", "checkpoint"}, strings.Fields(c.args)...))
 		if code != c.code || stdout.String() != c.want {
 			t.Errorf("%s %s: got %d %q (%s), want %d %q", c.what, c.args, code, stdout, stderr, c.code, c.want)
@@ -41,8 +41,8 @@ func TestSuspendAndResume(t *testing.T) {
 		"roost suspend --yes 63": wire.ActRequest_SUSPEND, "roost resume --yes 63": wire.ActRequest_RESUME,
 		"qsig -s suspend 63": wire.ActRequest_SUSPEND, "qsig -s resume 63": wire.ActRequest_RESUME, "qsig -s KILL 63": wire.ActRequest_SIGNAL, "qsig 63": wire.ActRequest_SIGNAL, "qsig -x 63": 0,
 	} {
-		f := someJobs()
-		a, _, stderr := testApp(t, f.serve(t))
+		f := sampleJobs()
+		a, _, stderr := newTestApp(t, f.serve(t))
 		code := a.Run(t.Context(), strings.Fields(line))
 		if want == 0 {
 			if code == 0 || len(f.acted) > 0 {

@@ -44,7 +44,7 @@ func TestClassad(t *testing.T) {
 		"fmt job.ad machine.ad list.json plain.expr", "fmt comments.ad", "fmt --check job.ad ready.ad comments.ad", "fmt --check ready.ad", "fmt -w comments.ad", "fmt -w -", "fmt -w --check job.ad",
 		"fmt wrong.old", "fmt wrong.ad", "fmt wrong.json",
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
+		a, stdout, stderr := newTestApp(t, t.TempDir())
 		a.stdin = strings.NewReader("x = 5\n")
 		for name, text := range classadFiles {
 			if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o600); err != nil {
@@ -65,13 +65,13 @@ func TestClassad(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	golden(t, "classad", b.String())
+	compareGolden(t, "classad", b.String())
 }
 
-// classadRun runs one command with that standard input in the directory of a's.
-func classadRun(t *testing.T, dir, stdin string, args ...string) (stdout string, code int) {
+// runClassad runs one command with that standard input in the directory of a's.
+func runClassad(t *testing.T, dir, stdin string, args ...string) (stdout string, code int) {
 	t.Helper()
-	a, out, _ := testApp(t, t.TempDir())
+	a, out, _ := newTestApp(t, t.TempDir())
 	a.stdin = strings.NewReader(stdin)
 	if dir != "" {
 		a.dir = dir
@@ -82,7 +82,7 @@ func classadRun(t *testing.T, dir, stdin string, args ...string) (stdout string,
 
 // TestClassadHelp holds that the command alone shows its help.
 func TestClassadHelp(t *testing.T) {
-	if out, code := classadRun(t, "", ""); code != 0 || !strings.Contains(out, "roost classad match") {
+	if out, code := runClassad(t, "", ""); code != 0 || !strings.Contains(out, "roost classad match") {
 		t.Errorf("exit status %d, %s", code, out)
 	}
 }
@@ -90,7 +90,7 @@ func TestClassadHelp(t *testing.T) {
 // TestClassadWords holds that shells complete what may follow.
 func TestClassadWords(t *testing.T) {
 	for last, want := range map[string]string{"m": "match\tsay whether two ads match, and why not\n", "--ta": "--target\teval: the ad of FILE is the other side, TARGET\n"} {
-		a, stdout, _ := testApp(t, t.TempDir())
+		a, stdout, _ := newTestApp(t, t.TempDir())
 		if a.Run(t.Context(), []string{"roost", "words", "--", "classad", last}); stdout.String() != want {
 			t.Errorf("%s: got %q, want %q", last, stdout, want)
 		}
@@ -107,7 +107,7 @@ func TestClassadWrite(t *testing.T) {
 	if err := os.Symlink("a.ad", link); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := classadRun(t, dir, "", "fmt", "-w", "link.ad"); code != 0 || out != "" {
+	if out, code := runClassad(t, dir, "", "fmt", "-w", "link.ad"); code != 0 || out != "" {
 		t.Fatalf("exit status %d, %s", code, out)
 	}
 	text, _ := os.ReadFile(file)
@@ -121,7 +121,7 @@ func TestClassadWrite(t *testing.T) {
 	if entries, _ := os.ReadDir(dir); len(entries) != 2 {
 		t.Errorf("there are %d files", len(entries))
 	}
-	if _, code := classadRun(t, dir, "", "fmt", "--check", "a.ad"); code != 0 {
+	if _, code := runClassad(t, dir, "", "fmt", "--check", "a.ad"); code != 0 {
 		t.Errorf("what was formatted is not: exit status %d", code)
 	}
 }
@@ -145,7 +145,7 @@ func TestClassadBatch(t *testing.T) {
 		{"\tsize(" + long + ")\n\t1\n", fmt.Sprintf("%d\n1\n", 10<<20)},
 		{strings.Repeat("x", maxBatchLine+1) + "\n\t1\n", "PARSE_ERROR the line is too long\n1\n"},
 	} {
-		if out, code := classadRun(t, "", test.in, "eval", "--batch"); out != test.want || code != 0 {
+		if out, code := runClassad(t, "", test.in, "eval", "--batch"); out != test.want || code != 0 {
 			t.Errorf("%.200q\n got %.300q\nwant %.300q, exit status %d", test.in, out, test.want, code)
 		}
 	}
@@ -157,10 +157,10 @@ func TestClassadBatchFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "lines"), []byte("\t1\n\t2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := classadRun(t, dir, "", "eval", "--batch", "lines"); out != "1\n2\n" || code != 0 {
+	if out, code := runClassad(t, dir, "", "eval", "--batch", "lines"); out != "1\n2\n" || code != 0 {
 		t.Errorf("exit status %d, %q", code, out)
 	}
-	if _, code := classadRun(t, dir, "", "eval", "--batch", "none"); code != 66 {
+	if _, code := runClassad(t, dir, "", "eval", "--batch", "none"); code != 66 {
 		t.Errorf("a file that is missing gives exit status %d", code)
 	}
 }
@@ -182,7 +182,7 @@ func TestClassadBatchVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, _ := classadRun(t, "", string(text), "eval", "--batch")
+		out, _ := runClassad(t, "", string(text), "eval", "--batch")
 		answers := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 		differ := 0
 		for line := range strings.Lines(string(text)) {
@@ -217,7 +217,7 @@ func FuzzClassadBatch(f *testing.F) {
 				want++
 			}
 		}
-		if out, _ := classadRun(t, "", text, "eval", "--batch"); strings.Count(out, "\n") != want {
+		if out, _ := runClassad(t, "", text, "eval", "--batch"); strings.Count(out, "\n") != want {
 			t.Errorf("%q: got %q", text, out)
 		}
 	})
@@ -231,18 +231,18 @@ func FuzzClassadFiles(f *testing.F) {
 	f.Add("// c\n[ a = 1 ][b = \"]\"] /* d */")
 	f.Add(" [ {\"a\": [1.0, null, {\"b\": \"/Expr(x)/\"}]} ] ")
 	f.Fuzz(func(t *testing.T, text string) {
-		want, code := classadRun(t, "", text, "parse")
-		formatted, wrong := classadRun(t, "", text, "fmt")
+		want, code := runClassad(t, "", text, "parse")
+		formatted, wrong := runClassad(t, "", text, "fmt")
 		if code != 0 {
 			return
 		}
 		if wrong != 0 {
 			t.Fatalf("%q: fmt gives exit status %d", text, wrong)
 		}
-		if got, code := classadRun(t, "", formatted, "parse"); got != want || code != 0 {
+		if got, code := runClassad(t, "", formatted, "parse"); got != want || code != 0 {
 			t.Errorf("%q\nformatted %q\n got %q\nwant %q", text, formatted, got, want)
 		}
-		if again, _ := classadRun(t, "", formatted, "fmt"); again != formatted {
+		if again, _ := runClassad(t, "", formatted, "fmt"); again != formatted {
 			t.Errorf("%q\n once %q\ntwice %q", text, formatted, again)
 		}
 	})
@@ -269,10 +269,10 @@ func TestClassadPieces(t *testing.T) {
 			want = append(want, ad.String())
 			b.WriteString(join(ad))
 		}
-		if got := syntaxOf(b.String()); got != adSyntax(syntax) {
+		if got := detectSyntax(b.String()); got != adSyntax(syntax) {
 			t.Errorf("%s is taken for syntax %d", b.String(), got)
 		}
-		out, code := classadRun(t, "", b.String(), "parse")
+		out, code := runClassad(t, "", b.String(), "parse")
 		if got := strings.Split(strings.TrimSuffix(out, "\n"), "\n"); code != 0 || strings.Join(got, "|") != strings.Join(want, "|") {
 			t.Errorf("%s\n got %q\nwant %q", b.String(), got, want)
 		}
@@ -296,7 +296,7 @@ func TestClassadManual(t *testing.T) {
 			continue
 		}
 		examples++
-		a, stdout, stderr := testApp(t, t.TempDir())
+		a, stdout, stderr := newTestApp(t, t.TempDir())
 		code := a.Run(t.Context(), []string{"roost", "classad", "eval", m[1]})
 		if got, want := stdout.String(), plain.Replace(lines.Text())+"\n"; got != want || code != 0 {
 			t.Errorf("%s\n got %s%s\nwant %s", m[1], got, stderr, want)

@@ -16,22 +16,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+var updateGolden = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var testNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func before(d time.Duration) int64 { return noon.Add(-d).UnixNano() }
+func timeBefore(d time.Duration) int64 { return testNoon.Add(-d).UnixNano() }
 
-// testApp returns a program that talks to the pool in dir and writes into buffers.
-func testApp(t *testing.T, dir string) (a *App, stdout, stderr *bytes.Buffer) {
+// newTestApp returns a program that talks to the pool in dir and writes into buffers.
+func newTestApp(t *testing.T, dir string) (a *App, stdout, stderr *bytes.Buffer) {
 	stdout, stderr = &bytes.Buffer{}, &bytes.Buffer{}
 	a = New(strings.NewReader(""), stdout, stderr, []string{"ROOST_DIR=" + dir, "HOME=/home/ann", "PATH=/usr/bin:/bin", "TZ=UTC"})
-	a.dir, a.now = t.TempDir(), func() time.Time { return noon }
+	a.dir, a.now = t.TempDir(), func() time.Time { return testNoon }
 	a.interrupts = make(chan os.Signal, 4)
 	return a, stdout, stderr
 }
 
-func counts(pairs ...any) map[string]uint32 {
+func taskCounts(pairs ...any) map[string]uint32 {
 	m := map[string]uint32{}
 	for i := 0; i < len(pairs); i += 2 {
 		m[pairs[i].(string)] = uint32(pairs[i+1].(int))
@@ -39,28 +39,28 @@ func counts(pairs ...any) map[string]uint32 {
 	return m
 }
 
-// someJobs is a small pool with a job of each sort.
-func someJobs() *fake {
+// sampleJobs is a small pool with a job of each sort.
+func sampleJobs() *fakeSchedd {
 	one := &wire.Resources{MilliCpu: 1000, Memory: 256 << 20}
 	big := &wire.Resources{MilliCpu: 500, Memory: 4 << 30, Gpus: 1}
 	code3 := &wire.ExitStatus{Code: 3, Wall: 61e9, UserCpu: 59e9, MaxRss: 70 << 20}
-	f := &fake{
+	f := &fakeSchedd{
 		jobs: []*wire.JobStatus{
-			{Id: "64.pool.example.org", Name: "idler", Owner: "ann", Band: "batch", Submitted: before(5 * time.Second), Tasks: 1, State: "idle",
-				Counts: counts("idle", 1), Request: big, Reason: "no machine has a GPU", Brief: "wait 1/1: no node of 12 fits: 12 too small"},
-			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: before(3 * time.Hour), Started: before(2 * time.Hour),
-				Tasks: 16, Array: true, Counts: counts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
-			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: before(26 * time.Hour), Eligible: before(3 * time.Hour), Waited: int64(90 * time.Minute), Started: before(time.Minute), Tasks: 1,
-				State: "running", Counts: counts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express",
+			{Id: "64.pool.example.org", Name: "idler", Owner: "ann", Band: "batch", Submitted: timeBefore(5 * time.Second), Tasks: 1, State: "idle",
+				Counts: taskCounts("idle", 1), Request: big, Reason: "no machine has a GPU", Brief: "wait 1/1: no node of 12 fits: 12 too small"},
+			{Id: "63.pool.example.org", Name: "sweep with a very long name indeed", Owner: "ann", Band: "batch", Submitted: timeBefore(3 * time.Hour), Started: timeBefore(2 * time.Hour),
+				Tasks: 16, Array: true, Counts: taskCounts("running", 2, "idle", 2, "completed", 12, "failed", 1), Request: one},
+			{Id: "62.pool.example.org", Name: "evil\x1b[2Jname", Owner: "bob", Band: "production", Submitted: timeBefore(26 * time.Hour), Eligible: timeBefore(3 * time.Hour), Waited: int64(90 * time.Minute), Started: timeBefore(time.Minute), Tasks: 1,
+				State: "running", Counts: taskCounts("running", 1), Request: one, Node: "n2", Attempt: 2, Priority: 7, Queue: "express",
 				Placed: &wire.Placed{Units: []string{"gpu0", "gpu1"}, Cores: []uint32{0, 1, 2, 8}, Gpus: []*wire.Placed_Gpu{
 					{Uuid: "GPU-1", Index: 0, Model: "NVIDIA A100", Memory: 20 << 30}, {Uuid: "GPU-2", Index: 1, Whole: true},
 				}}},
-			{Id: "61.pool.example.org", Name: "broken", Owner: "ann", Band: "batch", Submitted: before(50 * time.Hour), Started: before(49 * time.Hour), Ended: before(48 * time.Hour),
-				Tasks: 1, State: "completed", Counts: counts("completed", 1, "failed", 1), Request: one, Node: "n1", Attempt: 1, Exit: code3},
+			{Id: "61.pool.example.org", Name: "broken", Owner: "ann", Band: "batch", Submitted: timeBefore(50 * time.Hour), Started: timeBefore(49 * time.Hour), Ended: timeBefore(48 * time.Hour),
+				Tasks: 1, State: "completed", Counts: taskCounts("completed", 1, "failed", 1), Request: one, Node: "n1", Attempt: 1, Exit: code3},
 		},
 		tasks: []*wire.JobStatus{
-			{Id: "63[0].pool.example.org", Name: "sweep", Owner: "ann", State: "completed", Request: one, Node: "n1", Attempt: 1, Exit: code3, Tasks: 1, Started: before(time.Hour), Ended: before(time.Minute)},
-			{Id: "63[1].pool.example.org", Name: "sweep", Owner: "ann", State: "running", Request: one, Node: "n10", Index: 1, Attempt: 1, Tasks: 1, Started: before(time.Hour)},
+			{Id: "63[0].pool.example.org", Name: "sweep", Owner: "ann", State: "completed", Request: one, Node: "n1", Attempt: 1, Exit: code3, Tasks: 1, Started: timeBefore(time.Hour), Ended: timeBefore(time.Minute)},
+			{Id: "63[1].pool.example.org", Name: "sweep", Owner: "ann", State: "running", Request: one, Node: "n10", Index: 1, Attempt: 1, Tasks: 1, Started: timeBefore(time.Hour)},
 		},
 		machines: []string{
 			`[Name = "n10"; MyType = "Machine"; State = "Claimed"; Cpus = 0; TotalCpus = 2; Memory = 512; TotalMemory = 2048; LoadAvg = 1.5; NumRunning = 1]`,
@@ -72,13 +72,13 @@ func someJobs() *fake {
 				`[Index = 1; UUID = "GPU-77aa"; Model = "NVIDIA A100-SXM4-40GB"; Memory = 40960; Healthy = false; Why = "the card has fallen off the bus"]}]`,
 		},
 		events: []*wire.JobEvent{
-			{Sequence: 1, Time: before(50 * time.Hour), Id: "61.pool.example.org", What: "submitted", Text: "by ann"},
-			{Sequence: 4, Time: before(49 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "started", Node: "n1"},
-			{Sequence: 5, Time: before(48 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "completed", Exit: code3},
+			{Sequence: 1, Time: timeBefore(50 * time.Hour), Id: "61.pool.example.org", What: "submitted", Text: "by ann"},
+			{Sequence: 4, Time: timeBefore(49 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "started", Node: "n1"},
+			{Sequence: 5, Time: timeBefore(48 * time.Hour), Id: "61.pool.example.org", Attempt: 1, What: "completed", Exit: code3},
 		},
 	}
-	f.why = &wire.WhyReply{Status: f.jobs[0], Summary: "no machine has what it asks for", Explanation: &wire.Explanation{
-		Machines: 12, Ahead: 7, Higher: 2, Own: 4, Waiting: 1200, Brief: "wait 8/1200: 11 of 12 nodes busy", Start: noon.Unix() + 20*60, Certainty: "walltime", Basis: "by the walltimes of what runs there",
+	f.explanation = &wire.WhyReply{Status: f.jobs[0], Summary: "no machine has what it asks for", Explanation: &wire.Explanation{
+		Machines: 12, Ahead: 7, Higher: 2, Own: 4, Waiting: 1200, Brief: "wait 8/1200: 11 of 12 nodes busy", Start: testNoon.Unix() + 20*60, Certainty: "walltime", Basis: "by the walltimes of what runs there",
 		Reasons: []*wire.Explanation_Reason{{Text: "have no GPU", Machines: 11, Kind: "too small"}, {Text: "is used by its owner", Machines: 1, Kind: "owner active"}},
 		Conditions: []*wire.Explanation_Condition{
 			{Text: "TARGET.Gpus >= RequestGpus", Means: "TARGET.Gpus >= 1", Pass: 1, Fail: 2, Undefined: 9, Alone: 3},
@@ -122,10 +122,10 @@ func TestCommands(t *testing.T) {
 		{"words", []string{"roost words -- his", "roost words -- jobs --st", "roost words -- jobs --state f", "roost words -- wait 6", "roost words -- submit ''"}},
 	} {
 		t.Run(group.file, func(t *testing.T) {
-			dir := someJobs().serve(t)
+			dir := sampleJobs().serve(t)
 			var b strings.Builder
 			for _, line := range group.lines {
-				a, stdout, stderr := testApp(t, dir)
+				a, stdout, stderr := newTestApp(t, dir)
 				args := strings.Fields(strings.ReplaceAll(line, "''", "\x00"))
 				for strings.Contains(args[0], "=") { // a variable of the environment
 					a.env, args = append(a.env, args[0]), args[1:]
@@ -149,15 +149,15 @@ func TestCommands(t *testing.T) {
 			for _, more := range []string{"", ",daemon"} { // in a column of pbs_rstat
 				text = strings.ReplaceAll(text, fmt.Sprintf(" %-8.8s CO ", loginName()+more), fmt.Sprintf(" %-8.8s CO ", "me"+more))
 			}
-			golden(t, group.file, strings.ReplaceAll(text, dir, "/pool"))
+			compareGolden(t, group.file, strings.ReplaceAll(text, dir, "/pool"))
 		})
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -174,16 +174,16 @@ func golden(t *testing.T, name, got string) {
 
 // TestTablesFit holds that a window is never exceeded and that ids and states are never cut.
 func TestTablesFit(t *testing.T) {
-	f := someJobs()
+	f := sampleJobs()
 	for width := 60; width <= 140; width += 5 {
-		a, stdout, _ := testApp(t, f.serve(t))
-		a.out = screen{terminal: true, width: width}
+		a, stdout, _ := newTestApp(t, f.serve(t))
+		a.out = outputScreen{terminal: true, width: width}
 		if code := a.Run(t.Context(), []string{"roost", "jobs", "--all", "--history"}); code != 0 {
 			t.Fatalf("exit status %d", code)
 		}
 		for _, line := range strings.Split(stdout.String(), "\n") {
-			if length(line) > width {
-				t.Errorf("width %d: %d characters: %q", width, length(line), line)
+			if textWidth(line) > width {
+				t.Errorf("width %d: %d characters: %q", width, textWidth(line), line)
 			}
 		}
 		for _, j := range f.jobs {
@@ -196,8 +196,8 @@ func TestTablesFit(t *testing.T) {
 
 // TestSubmitAgain holds that a submit whose answer is lost is sent again under the same key.
 func TestSubmitAgain(t *testing.T) {
-	f := &fake{busy: 2}
-	a, stdout, stderr := testApp(t, f.serve(t))
+	f := &fakeSchedd{lostReplies: 2}
+	a, stdout, stderr := newTestApp(t, f.serve(t))
 	a.stdin = strings.NewReader("job \"hello\" {\n  executable = \"/bin/echo\"\n}\n")
 	if code := a.Run(t.Context(), []string{"roost", "submit", "-"}); code != 0 || stdout.String() != "70.pool\n" {
 		t.Fatalf("exit status %d, stdout %q, stderr %q", code, stdout, stderr)
@@ -207,8 +207,8 @@ func TestSubmitAgain(t *testing.T) {
 	}
 }
 
-func single(state string, exit *wire.ExitStatus) *wire.JobStatus {
-	return &wire.JobStatus{Id: "70.pool", Name: "hello", Owner: "ann", Tasks: 1, State: state, Counts: counts(state, 1), Exit: exit}
+func singleJob(state string, exit *wire.ExitStatus) *wire.JobStatus {
+	return &wire.JobStatus{Id: "70.pool", Name: "hello", Owner: "ann", Tasks: 1, State: state, Counts: taskCounts(state, 1), Exit: exit}
 }
 
 // TestRun holds the exit status and the streams of roost run.
@@ -223,10 +223,10 @@ func TestRun(t *testing.T) {
 		{&wire.ExitStatus{Signal: 9}, 137, "to stderr\nroost: 70.pool: killed by SIGKILL\n"},
 		{&wire.ExitStatus{Cause: wire.Cause_CAUSE_LAUNCH, Reason: "exec: no such file"}, 127, "to stderr\nroost: 70.pool: exec: no such file\n"},
 	} {
-		f := &fake{
+		f := &fakeSchedd{
 			watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
-				to.Send(&wire.WatchEvent{Status: single("idle", nil)})
-				return to.Send(&wire.WatchEvent{Status: single("completed", test.exit)})
+				to.Send(&wire.WatchEvent{Status: singleJob("idle", nil)})
+				return to.Send(&wire.WatchEvent{Status: singleJob("completed", test.exit)})
 			},
 			logs: func(req *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
 				text := "to stdout\n"
@@ -236,7 +236,7 @@ func TestRun(t *testing.T) {
 				return to.Send(&wire.LogChunk{Data: []byte(text), Attempt: 1})
 			},
 		}
-		a, stdout, stderr := testApp(t, f.serve(t))
+		a, stdout, stderr := newTestApp(t, f.serve(t))
 		code := a.Run(t.Context(), []string{"roost", "run", "--", "/bin/echo", "--flag"})
 		if code != test.code || stdout.String() != "to stdout\n" || stderr.String() != test.err {
 			t.Errorf("%v: exit status %d, stdout %q, stderr %q", test.exit, code, stdout, stderr)
@@ -248,17 +248,17 @@ func TestRun(t *testing.T) {
 func TestRunInterrupted(t *testing.T) {
 	for _, twice := range []bool{false, true} {
 		gone := make(chan struct{})
-		f := &fake{removed: gone, jobs: []*wire.JobStatus{single("running", nil)}}
+		f := &fakeSchedd{removed: gone, jobs: []*wire.JobStatus{singleJob("running", nil)}}
 		f.watch = func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
 			if twice {
 				<-to.Context().Done()
 				return to.Context().Err()
 			}
 			<-gone
-			return to.Send(&wire.WatchEvent{Status: single("removed", nil)})
+			return to.Send(&wire.WatchEvent{Status: singleJob("removed", nil)})
 		}
 		f.logs = func(_ *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error { return nil }
-		a, _, stderr := testApp(t, f.serve(t))
+		a, _, stderr := newTestApp(t, f.serve(t))
 		a.interrupts <- os.Interrupt
 		if twice {
 			a.interrupts <- os.Interrupt
@@ -275,20 +275,20 @@ func TestRunInterrupted(t *testing.T) {
 // TestWait holds the exit status of roost wait, and that it goes on when the schedd was away.
 func TestWait(t *testing.T) {
 	array := func(done, failed int) *wire.JobStatus {
-		return &wire.JobStatus{Id: "71.pool", Name: "sweep", Tasks: 4, Array: true, Counts: counts("completed", done, "failed", failed, "running", 4-done)}
+		return &wire.JobStatus{Id: "71.pool", Name: "sweep", Tasks: 4, Array: true, Counts: taskCounts("completed", done, "failed", failed, "running", 4-done)}
 	}
 	for _, test := range []struct {
 		name   string
 		events []*wire.WatchEvent
 		code   int
 	}{
-		{"single", []*wire.WatchEvent{{Status: single("running", nil)}, {Status: single("completed", &wire.ExitStatus{Code: 9})}}, 9},
+		{"single", []*wire.WatchEvent{{Status: singleJob("running", nil)}, {Status: singleJob("completed", &wire.ExitStatus{Code: 9})}}, 9},
 		{"array", []*wire.WatchEvent{{Status: array(1, 0)}, {Status: array(4, 0)}}, 0},
 		{"failed", []*wire.WatchEvent{{Status: array(1, 0)}, {Status: array(4, 2), Failed: []*wire.JobStatus{{Id: "71[2].pool", State: "completed", Exit: &wire.ExitStatus{Code: 2}, Node: "n1"}}}}, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			calls := 0
-			f := &fake{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+			f := &fakeSchedd{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
 				calls++
 				if calls == 1 {
 					to.Send(test.events[0])
@@ -299,24 +299,24 @@ func TestWait(t *testing.T) {
 				}
 				return nil
 			}}
-			a, stdout, stderr := testApp(t, f.serve(t))
+			a, stdout, stderr := newTestApp(t, f.serve(t))
 			if code := a.Run(t.Context(), []string{"roost", "wait", "last"}); code != test.code {
 				t.Errorf("exit status %d, want %d", code, test.code)
 			}
-			golden(t, "wait-"+test.name, stdout.String()+stderr.String())
+			compareGolden(t, "wait-"+test.name, stdout.String()+stderr.String())
 		})
 	}
 }
 
 // TestWaitTimeout holds the status of a wait that takes too long.
 func TestWaitTimeout(t *testing.T) {
-	f := &fake{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
-		to.Send(&wire.WatchEvent{Status: single("running", nil)})
+	f := &fakeSchedd{watch: func(to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+		to.Send(&wire.WatchEvent{Status: singleJob("running", nil)})
 		<-to.Context().Done()
 		return to.Context().Err()
 	}}
-	a, _, stderr := testApp(t, f.serve(t))
-	if code := a.Run(t.Context(), []string{"roost", "wait", "--timeout", "200ms", "70"}); code != timedOut {
+	a, _, stderr := newTestApp(t, f.serve(t))
+	if code := a.Run(t.Context(), []string{"roost", "wait", "--timeout", "200ms", "70"}); code != exitTimedOut {
 		t.Errorf("exit status %d: %s", code, stderr)
 	}
 }

@@ -12,27 +12,27 @@ import (
 
 // command is one thing that people can ask for.
 type command struct {
-	name     string
-	aliases  []string
-	group    string
-	brief    string // a few words, without a full stop
-	args     string // as in "FILE" or "JOB…"
-	about    string // sentences for the help
-	examples []example
-	flags    []ucli.Flag
-	least    int    // how many operands it needs
-	most     int    // how many it takes; -1 for any number
-	wants    string // what the first of them is, for messages
-	strict   bool   // flags end at the first operand
-	raw      bool   // it parses its own arguments; the flags are for the help and the manual
-	hidden   bool
-	local    bool                                    // a PBS command that asks no schedd, or the one of its job
-	signed   func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
-	branches func() []branch                         // what its first operand may be, for the completion of words; nil: not one of a list
-	do       func(c *call) error
+	name           string
+	aliases        []string
+	group          string
+	summary        string // a few words, without a full stop
+	synopsis       string // as in "FILE" or "JOB…"
+	description    string // sentences for the help
+	examples       []commandExample
+	flags          []ucli.Flag
+	minOperands    int    // how many operands it needs
+	maxOperands    int    // how many it takes; -1 for any number
+	operandName    string // what the first of them is, for messages
+	flagsFirst     bool   // flags end at the first operand
+	rawArgs        bool   // it parses its own arguments; the flags are for the help and the manual
+	hidden         bool
+	withoutServer  bool                                    // a PBS command that asks no schedd, or the one of its job
+	signedOperands func(operands []string, err error) bool // whether what begins with - and is no flag, as err says, is an operand
+	branches       func() []subcommand                     // what its first operand may be, for the completion of words; nil: not one of a list
+	run            func(c *invocation) error
 }
 
-type example struct{ line, what string }
+type commandExample struct{ line, description string }
 
 // The groups of commands, in the order in which the help shows them.
 const (
@@ -46,7 +46,7 @@ const (
 	groupMore   = "More"
 )
 
-func groups() []string {
+func commandGroups() []string {
 	return []string{groupRun, groupSee, groupChange, groupOwner, groupPool, groupAdmin, groupPBS, groupMore}
 }
 
@@ -54,7 +54,7 @@ func jsonFlag() ucli.Flag {
 	return &ucli.BoolFlag{Name: "json", Usage: "print JSON for programs; roost-json(7) describes it"}
 }
 
-func find(all []*command, name string) *command {
+func findCommand(all []*command, name string) *command {
 	for _, c := range all {
 		if c.name == name || slices.Contains(c.aliases, name) {
 			return c
@@ -63,40 +63,40 @@ func find(all []*command, name string) *command {
 	return nil
 }
 
-// call is one execution of a command.
-type call struct {
+// invocation is one execution of a command.
+type invocation struct {
 	*App
 	ctx   context.Context
 	cmd   *command
 	flags *ucli.Context
 	args  []string
 
-	standard string // the node of the server that the environment of PBS names, where that is not this machine's
+	defaultNode string // the node of the server that the environment of PBS names, where that is not this machine's
 
-	conn   *grpc.ClientConn
-	client wire.ScheddClient
-	more   []*grpc.ClientConn // to other schedds
-	health *wire.HealthReply  // what the schedd says of itself; nil: it was not asked
+	conn         *grpc.ClientConn
+	client       wire.ScheddClient
+	otherConns   []*grpc.ClientConn // to other schedds
+	serverHealth *wire.HealthReply  // what the schedd says of itself; nil: it was not asked
 }
 
-func (c *call) close() {
+func (c *invocation) close() {
 	if c.conn != nil {
 		c.conn.Close()
 	}
-	for _, conn := range c.more {
+	for _, conn := range c.otherConns {
 		conn.Close()
 	}
 }
 
-func (c *call) flag(name string) bool      { return c.flags.Bool(name) }
-func (c *call) text(name string) string    { return c.flags.String(name) }
-func (c *call) texts(name string) []string { return c.flags.StringSlice(name) }
-func (c *call) count(name string) int      { return c.flags.Int(name) }
-func (c *call) given(name string) bool     { return c.flags.IsSet(name) }
-func (c *call) json() bool                 { return c.flag("json") }
+func (c *invocation) flag(name string) bool            { return c.flags.Bool(name) }
+func (c *invocation) stringFlag(name string) string    { return c.flags.String(name) }
+func (c *invocation) stringsFlag(name string) []string { return c.flags.StringSlice(name) }
+func (c *invocation) countFlag(name string) int        { return c.flags.Int(name) }
+func (c *invocation) isFlagSet(name string) bool       { return c.flags.IsSet(name) }
+func (c *invocation) wantsJSON() bool                  { return c.flag("json") }
 
-// everywhere are the flags that all commands take.
-func everywhere() []ucli.Flag {
+// commonFlags are the flags that all commands take.
+func commonFlags() []ucli.Flag {
 	return []ucli.Flag{
 		&ucli.StringFlag{Name: "dir", Usage: "use the pool in this `DIR` instead of $ROOST_DIR or the usual places"},
 		&ucli.StringFlag{Name: "color", Usage: "colour the output: `auto|always|never`", Value: "auto"},

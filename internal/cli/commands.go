@@ -20,8 +20,8 @@ func commands() []*command {
 	all = append(all, qswitchCommands()...)
 	all = append(all, daemonCommands()...)
 	for _, c := range all {
-		if !c.raw {
-			c.flags = append(c.flags, everywhere()...)
+		if !c.rawArgs {
+			c.flags = append(c.flags, commonFlags()...)
 		}
 	}
 	return all

@@ -13,26 +13,26 @@ import (
 
 func completionCommand() *command {
 	return &command{
-		name: "completion", group: groupMore, brief: "print the script that completes words in a shell", args: "bash|zsh|fish", least: 1, most: 1, wants: "a shell: bash, zsh or fish", do: printCompletion,
-		about: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states and bands.",
-		examples: []example{
+		name: "completion", group: groupMore, summary: "print the script that completes words in a shell", synopsis: "bash|zsh|fish", minOperands: 1, maxOperands: 1, operandName: "a shell: bash, zsh or fish", run: printCompletion,
+		description: "Prints a script for your shell, with which Tab completes commands, flags, ids of jobs, states and bands.",
+		examples: []commandExample{
 			{"source <(roost completion bash)", "for this bash; put it into ~/.bashrc for all"},
 			{"roost completion fish > ~/.config/fish/completions/roost.fish", "for fish"},
 		},
 	}
 }
 
-func printCompletion(c *call) error {
-	script, ok := completions()[c.args[0]]
+func printCompletion(c *invocation) error {
+	script, ok := completionScripts()[c.args[0]]
 	if !ok {
-		return advise(usage("there is no completion for %q", c.args[0]), "there is one for bash, zsh and fish")
+		return withHint(usageErrorf("there is no completion for %q", c.args[0]), "there is one for bash, zsh and fish")
 	}
 	fmt.Fprint(c.stdout, script)
 	return nil
 }
 
-// completions holds the script for each shell. All of them ask "roost words" for what may stand next, so that they never need to change.
-func completions() map[string]string {
+// completionScripts holds the script for each shell. All of them ask "roost words" for what may stand next, so that they never need to change.
+func completionScripts() map[string]string {
 	return map[string]string{
 		"bash": `# Completion of roost for bash. Written by: roost completion bash
 _roost() {
@@ -83,12 +83,12 @@ complete -c roost -f -a '(__roost_words)'
 
 func wordsCommand() *command {
 	return &command{
-		name: "words", group: groupMore, brief: "list what may stand next on a command line", args: "-- WORD…", most: -1, hidden: true, strict: true, do: printWords,
-		about: "The completion scripts call this with the words so far, of which the last is the one to complete.",
+		name: "words", group: groupMore, summary: "list what may stand next on a command line", synopsis: "-- WORD…", maxOperands: -1, hidden: true, flagsFirst: true, run: printWords,
+		description: "The completion scripts call this with the words so far, of which the last is the one to complete.",
 	}
 }
 
-func printWords(c *call) error {
+func printWords(c *invocation) error {
 	words := c.args
 	if len(words) == 0 {
 		words = []string{""}
@@ -96,17 +96,17 @@ func printWords(c *call) error {
 	last := words[len(words)-1]
 	for _, s := range c.suggestions(words[:len(words)-1], last) {
 		if strings.HasPrefix(s.word, last) || s.word == ":files" {
-			fmt.Fprintln(c.stdout, strings.TrimSuffix(s.word+"\t"+s.what, "\t"))
+			fmt.Fprintln(c.stdout, strings.TrimSuffix(s.word+"\t"+s.description, "\t"))
 		}
 	}
 	return nil
 }
 
-func (c *call) suggestions(before []string, last string) []suggestion {
+func (c *invocation) suggestions(before []string, last string) []completionItem {
 	if len(before) == 0 {
 		return commandWords(c.all())
 	}
-	cmd := find(c.all(), before[0])
+	cmd := findCommand(c.all(), before[0])
 	if cmd == nil {
 		return nil
 	}
@@ -126,42 +126,42 @@ func (c *call) suggestions(before []string, last string) []suggestion {
 	}
 	switch {
 	case cmd.name == "completion":
-		return []suggestion{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
+		return []completionItem{{"bash", "shell"}, {"zsh", "shell"}, {"fish", "shell"}}
 	case cmd.branches != nil && len(before) == 1:
-		return branchWords(cmd.branches())
+		return subcommandWords(cmd.branches())
 	case cmd.name == "sim":
-		return []suggestion{{":files", ""}}
-	case cmd.group == groupAdmin && len(before) == 1 && cmd.most < 0 && cmd.least == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
-		return verbWords(cmd)
+		return []completionItem{{":files", ""}}
+	case cmd.group == groupAdmin && len(before) == 1 && cmd.maxOperands < 0 && cmd.minOperands == 0 || cmd.name == "cell" && len(before) == 1 || cmd.name == "shares" && len(before) == 1:
+		return adminVerbs(cmd)
 	case cmd.group == groupAdmin || cmd.name == "shares":
 		return nil
-	case strings.HasPrefix(cmd.args, "JOB") || strings.HasPrefix(cmd.args, "[JOB"):
+	case strings.HasPrefix(cmd.synopsis, "JOB") || strings.HasPrefix(cmd.synopsis, "[JOB"):
 		return c.jobWords()
-	case cmd.most != 0:
-		return []suggestion{{":files", ""}}
+	case cmd.maxOperands != 0:
+		return []completionItem{{":files", ""}}
 	}
 	return nil
 }
 
-func commandWords(all []*command) (list []suggestion) {
+func commandWords(all []*command) (list []completionItem) {
 	for _, cmd := range all {
 		if !cmd.hidden {
-			list = append(list, suggestion{cmd.name, cmd.brief})
+			list = append(list, completionItem{cmd.name, cmd.summary})
 		}
 	}
 	return list
 }
 
-func flagWords(cmd *command) (list []suggestion) {
+func flagWords(cmd *command) (list []completionItem) {
 	for _, f := range cmd.flags {
 		_, words := flagUsage(f.(ucli.DocGenerationFlag))
-		list = append(list, suggestion{"--" + f.Names()[0], words})
+		list = append(list, completionItem{"--" + f.Names()[0], words})
 	}
 	return list
 }
 
 // valueWords are the values of a flag, where they are known beforehand.
-func valueWords(flag string) (list []suggestion) {
+func valueWords(flag string) (list []completionItem) {
 	var names []string
 	switch flag {
 	case "state":
@@ -175,17 +175,17 @@ func valueWords(flag string) (list []suggestion) {
 	case "sort":
 		names = []string{"cpu", "memory", "gpu", "disk", "io", "time", "id"}
 	case "dir", "config", "stdin", "input", "output", "directory", "ad", "target":
-		return []suggestion{{":files", ""}}
+		return []completionItem{{":files", ""}}
 	}
 	for _, n := range names {
-		list = append(list, suggestion{n, flag})
+		list = append(list, completionItem{n, flag})
 	}
 	return list
 }
 
-func dialectWords() (list []suggestion) {
+func dialectWords() (list []completionItem) {
 	for _, d := range translate.Dialects() {
-		list = append(list, suggestion{d, "from"})
+		list = append(list, completionItem{d, "from"})
 	}
 	return list
 }
@@ -194,15 +194,15 @@ func dialectWords() (list []suggestion) {
 const maxJobWords = 50
 
 // jobWords offers the user's jobs. Without a pool there is nothing to offer, and nothing to say.
-func (c *call) jobWords() []suggestion {
-	list := []suggestion{{"last", "your newest job"}}
-	found, err := c.query(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true, Limit: maxJobWords})
+func (c *invocation) jobWords() []completionItem {
+	list := []completionItem{{"last", "your newest job"}}
+	found, err := c.queryJobs(&wire.QueryRequest{Selection: &wire.Selection{Mine: true}, History: true, Limit: maxJobWords})
 	if err != nil {
 		return list
 	}
 	for _, s := range found {
 		id, _, _ := strings.Cut(s.GetId(), ".")
-		list = append(list, suggestion{strings.TrimSuffix(id, "[]"), printable(s.GetName()) + ", " + stateOf(s)})
+		list = append(list, completionItem{strings.TrimSuffix(id, "[]"), printableText(s.GetName()) + ", " + stateOf(s)})
 	}
 	return list
 }

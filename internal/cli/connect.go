@@ -17,20 +17,20 @@ import (
 
 // How long a command puts up with a schedd that does not answer. Its master restarts it well within a second.
 const (
-	askPatience    = 5 * time.Second  // to be told something
-	submitPatience = 15 * time.Second // to hand over a job
-	watchPatience  = time.Minute      // while waiting for jobs, which takes long anyway
-	hintAfter      = 1500 * time.Millisecond
+	askTimeout    = 5 * time.Second  // to be told something
+	submitTimeout = 15 * time.Second // to hand over a job
+	watchTimeout  = time.Minute      // while waiting for jobs, which takes long anyway
+	hintDelay     = 1500 * time.Millisecond
 )
 
-// schedd connects to the pool.
-func (c *call) schedd() (wire.ScheddClient, error) {
+// connectSchedd connects to the pool.
+func (c *invocation) connectSchedd() (wire.ScheddClient, error) {
 	if c.client != nil {
 		return c.client, nil
 	}
-	conn, err := c.elsewhere()
+	conn, err := c.remoteConn()
 	if conn == nil && err == nil {
-		conn, err = c.socket()
+		conn, err = c.dialSchedd()
 	}
 	if err != nil {
 		return nil, err
@@ -39,11 +39,11 @@ func (c *call) schedd() (wire.ScheddClient, error) {
 	return c.client, nil
 }
 
-// socket connects to the schedd of this machine, or on one without any to the only one where the user is logged in.
-func (c *call) socket() (*grpc.ClientConn, error) {
+// dialSchedd connects to the schedd of this machine, or on one without any to the only one where the user is logged in.
+func (c *invocation) dialSchedd() (*grpc.ClientConn, error) {
 	dir := ""
-	if !c.cmd.raw {
-		dir = c.text("dir")
+	if !c.cmd.rawArgs {
+		dir = c.stringFlag("dir")
 	}
 	addr, err := config.FindPool(dir, c.getenv)
 	if err != nil {
@@ -55,21 +55,21 @@ func (c *call) socket() (*grpc.ClientConn, error) {
 	return rpc.Dial(addr, nil, "")
 }
 
-// persist does f until it succeeds, fails for a reason that time does not heal, or patience has run out since progress was last made. F gets a
+// retry does f until it succeeds, fails for a reason that time does not heal, or patience has run out since progress was last made. F gets a
 // context and a function to call whenever it makes progress.
-func (c *call) persist(patience time.Duration, f func(ctx context.Context, alive func()) error) error {
+func (c *invocation) retry(patience time.Duration, f func(ctx context.Context, alive func()) error) error {
 	last, hinted, pause := time.Now(), false, 20*time.Millisecond
 	alive := func() { last, hinted, pause = time.Now(), false, 20*time.Millisecond }
 	for {
-		err := fromWire(f(c.ctx, alive))
+		err := decodeError(f(c.ctx, alive))
 		away := time.Since(last)
 		if err == nil || !errors.Is(err, roost.Unavailable) || c.ctx.Err() != nil {
 			return err
 		}
 		if away > patience {
-			return advise(err, "is the pool running? see: roost doctor; start one with: roost up")
+			return withHint(err, "is the pool running? see: roost doctor; start one with: roost up")
 		}
-		if away > hintAfter && !hinted && c.err.terminal {
+		if away > hintDelay && !hinted && c.err.terminal {
 			hinted = true
 			fmt.Fprintln(c.stderr, "roost: the schedd does not answer; trying again (Ctrl-C gives up)")
 		}
@@ -82,42 +82,42 @@ func (c *call) persist(patience time.Duration, f func(ctx context.Context, alive
 	}
 }
 
-// ask does one exchange with the schedd, again while it is away.
-func (c *call) ask(patience time.Duration, f func(ctx context.Context, s wire.ScheddClient) error) error {
-	s, err := c.schedd()
+// callSchedd does one exchange with the schedd, again while it is away.
+func (c *invocation) callSchedd(patience time.Duration, f func(ctx context.Context, s wire.ScheddClient) error) error {
+	s, err := c.connectSchedd()
 	if err != nil {
 		return err
 	}
-	return c.persist(patience, func(ctx context.Context, _ func()) error {
+	return c.retry(patience, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, patience+30*time.Second)
 		defer cancel()
 		return f(ctx, s)
 	})
 }
 
-// query returns what the schedd knows of some jobs or tasks.
-func (c *call) query(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
+// queryJobs returns what the schedd knows of some jobs or tasks.
+func (c *invocation) queryJobs(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
 	var found []*wire.JobStatus
-	err := c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+	err := c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) error {
 		stream, err := s.Query(ctx, req)
 		if err != nil {
 			return err
 		}
-		found, err = drain(stream, 0)
+		found, err = drainStream(stream, 0)
 		return err
 	})
 	return found, err
 }
 
-// ads returns the text of ads of the pool.
-func (c *call) ads(q *wire.AdQuery) ([]string, error) {
+// queryAds returns the text of ads of the pool.
+func (c *invocation) queryAds(q *wire.AdQuery) ([]string, error) {
 	var texts []string
-	err := c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+	err := c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) error {
 		stream, err := s.Ads(ctx, q)
 		if err != nil {
 			return err
 		}
-		found, err := drain(stream, 0)
+		found, err := drainStream(stream, 0)
 		texts = texts[:0]
 		for _, ad := range found {
 			texts = append(texts, ad.GetAd())
@@ -127,8 +127,8 @@ func (c *call) ads(q *wire.AdQuery) ([]string, error) {
 	return texts, err
 }
 
-// drain reads a stream to its end, or at most limit messages of it when limit > 0.
-func drain[T any](stream grpc.ServerStreamingClient[T], limit int) ([]*T, error) {
+// drainStream reads a stream to its end, or at most limit messages of it when limit > 0.
+func drainStream[T any](stream grpc.ServerStreamingClient[T], limit int) ([]*T, error) {
 	var all []*T
 	for limit == 0 || len(all) < limit {
 		m, err := stream.Recv()

@@ -8,7 +8,7 @@ import (
 )
 
 func runSchedd(ctx context.Context, n *config.Node, _ string) error {
-	id, err := identityOf(n)
+	id, err := loadIdentity(n)
 	if err != nil {
 		return err
 	}

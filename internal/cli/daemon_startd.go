@@ -9,12 +9,12 @@ import (
 )
 
 func runStartd(ctx context.Context, n *config.Node, name string) error {
-	warnOf(n)
+	printWarnings(n)
 	return startd.Run(ctx, n, name)
 }
 
-// warnOf tells people what in a node file they may not have meant.
-func warnOf(n *config.Node) {
+// printWarnings tells people what in a node file they may not have meant.
+func printWarnings(n *config.Node) {
 	for _, text := range n.Warnings {
 		slog.Warn("node file may not mean what it says", "where", text)
 	}

@@ -16,9 +16,9 @@ import (
 
 func doctorCommand() *command {
 	return &command{
-		name: "doctor", group: groupPool, brief: "check that the pool and this machine are well", most: 0, do: examine,
-		about: "Checks the daemons of the pool, its directory, and what this machine's kernel offers to jobs. Each line says ok, warn or fail, and what to do about it. The exit status is 0 if nothing fails and 1 if something does.",
-		examples: []example{
+		name: "doctor", group: groupPool, summary: "check that the pool and this machine are well", maxOperands: 0, run: runChecks,
+		description: "Checks the daemons of the pool, its directory, and what this machine's kernel offers to jobs. Each line says ok, warn or fail, and what to do about it. The exit status is 0 if nothing fails and 1 if something does.",
+		examples: []commandExample{
 			{"roost doctor", "check everything"},
 			{"roost doctor --json", "the same, for a monitor"},
 			{"roost doctor --repair --dry-run", "say what of this node's files is damaged, and what a repair would take out"},
@@ -32,12 +32,12 @@ func doctorCommand() *command {
 	}
 }
 
-func examine(c *call) error {
+func runChecks(c *invocation) error {
 	if c.flag("repair") {
 		return c.repairFiles()
 	}
 	if c.flag("dry-run") {
-		return usage("--dry-run says what --repair would do: give both")
+		return usageErrorf("--dry-run says what --repair would do: give both")
 	}
 	findings, dir := c.examinePool()
 	findings = append(findings, examineDirectory(dir)...)
@@ -45,35 +45,35 @@ func examine(c *call) error {
 	findings = append(findings, written...)
 	findings = append(findings, c.examineGuard(node)...)
 	findings = append(findings, c.examineAccounts(node)...)
-	findings = append(findings, examineMachine(c.ctx, dir == "" || owns(dir))...)
+	findings = append(findings, examineMachine(c.ctx, dir == "" || ownsPool(dir))...)
 	failed := false
 	for _, f := range findings {
-		failed = failed || f.Level == bad
+		failed = failed || f.Level == levelError
 	}
-	if c.json() {
-		if err := printJSON(c.stdout, document{"findings": findings, "ok": !failed}); err != nil {
+	if c.wantsJSON() {
+		if err := printJSON(c.stdout, jsonDocument{"findings": findings, "ok": !failed}); err != nil {
 			return err
 		}
 	} else {
 		c.printFindings(findings)
 	}
 	if failed {
-		return exit(1)
+		return exitError(1)
 	}
 	return nil
 }
 
-func (c *call) printFindings(findings []finding) {
-	colours := map[level]string{fine: green, warn: yellow, bad: red}
+func (c *invocation) printFindings(findings []checkResult) {
+	colours := map[checkLevel]string{levelOK: green, levelWarning: yellow, levelError: red}
 	for _, f := range findings {
 		pad := strings.Repeat(" ", 4-len(f.Level))
 		lines := strings.Split(f.Text, "\n")
-		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.paint(colours[f.Level], string(f.Level)), pad, f.Check, c.beside(printable(lines[0])))
+		fmt.Fprintf(c.stdout, "%s%s  %-11s %s\n", c.out.colourText(colours[f.Level], string(f.Level)), pad, f.Check, c.wrapBeside(printableText(lines[0])))
 		for _, line := range lines[1:] {
-			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", printable(line))
+			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", printableText(line))
 		}
-		if f.Cure != "" {
-			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", c.out.paint(dim, c.beside("→ "+f.Cure)))
+		if f.Hint != "" {
+			fmt.Fprintf(c.stdout, "%*s%s\n", findingColumn, "", c.out.colourText(dim, c.wrapBeside("→ "+f.Hint)))
 		}
 	}
 }
@@ -81,18 +81,18 @@ func (c *call) printFindings(findings []finding) {
 // findingColumn is where the words of a finding begin.
 const findingColumn = 18
 
-// beside breaks words that stand in a column of their own, where the window would break them anywhere.
-func (c *call) beside(text string) string {
+// wrapBeside breaks words that stand in a column of their own, where the window would break them anywhere.
+func (c *invocation) wrapBeside(text string) string {
 	if c.out.width <= findingColumn+20 {
 		return text
 	}
-	return strings.ReplaceAll(wrap(text, c.out.width-findingColumn-1), "\n", "\n"+strings.Repeat(" ", findingColumn))
+	return strings.ReplaceAll(wrapText(text, c.out.width-findingColumn-1), "\n", "\n"+strings.Repeat(" ", findingColumn))
 }
 
 // examinePool asks the schedd how the daemons are, and returns where the pool keeps its files.
-func (c *call) examinePool() (findings []finding, dir string) {
+func (c *invocation) examinePool() (findings []checkResult, dir string) {
 	var h *wire.HealthReply
-	err := c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) (err error) {
+	err := c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
 		h, err = s.Health(ctx, &wire.HealthRequest{})
 		return err
 	})
@@ -106,15 +106,15 @@ func (c *call) examinePool() (findings []finding, dir string) {
 		if c.client == nil {
 			cure = "start one with: roost up"
 		}
-		if errors.Is(fromWire(err), roost.PermissionDenied) {
+		if errors.Is(decodeError(err), roost.PermissionDenied) {
 			cure = "ask the pool's owner, or start your own with: roost up"
 		}
-		return []finding{{"schedd", bad, firstLine(message(err)), cure}}, ""
+		return []checkResult{{"schedd", levelError, firstLine(errorText(err)), cure}}, ""
 	}
-	findings = append(findings, finding{"schedd", fine, fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
-		h.GetName(), h.GetVersion(), span(c.now().Sub(instant(h.GetStarted()))), h.GetQueuedTasks(), h.GetRunningTasks()), ""})
+	findings = append(findings, checkResult{"schedd", levelOK, fmt.Sprintf("%s answers, version %s, up for %s; %d tasks queued, %d running",
+		h.GetName(), h.GetVersion(), spanText(c.now().Sub(timeOfNanos(h.GetStarted()))), h.GetQueuedTasks(), h.GetRunningTasks()), ""})
 	if v := h.GetVersion(); v != "" && v != roost.Version {
-		findings = append(findings, finding{"version", warn, fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
+		findings = append(findings, checkResult{"version", levelWarning, fmt.Sprintf("the schedd is of version %s and this program of %s", v, roost.Version), "restart the pool"})
 	}
 	collector := h.GetCollector()
 	if h.GetCollectorOk() {
@@ -126,43 +126,43 @@ func (c *call) examinePool() (findings []finding, dir string) {
 		findings = append(findings, c.examineGPUs()...)
 	}
 	for _, p := range h.GetProblems() {
-		findings = append(findings, finding{"pool", warn, p, ""})
+		findings = append(findings, checkResult{"pool", levelWarning, p, ""})
 	}
 	return findings, h.GetDirectory()
 }
 
-func daemonFinding(name string, ok bool, text string) finding {
+func daemonFinding(name string, ok bool, text string) checkResult {
 	if ok {
-		return finding{name, fine, text, ""}
+		return checkResult{name, levelOK, text, ""}
 	}
-	if certificateRefused(text) {
-		return finding{name, bad, text, "it refuses this node's certificate, which was revoked or has ended: " + newCertificate}
+	if isCertificateRefused(text) {
+		return checkResult{name, levelError, text, "it refuses this node's certificate, which was revoked or has ended: " + newCertificate}
 	}
-	return finding{name, bad, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
+	return checkResult{name, levelError, text, "its master restarts it; if it does not come back, look at " + name + ".log in the pool's log directory"}
 }
 
 // negotiatorFinding judges what the schedd has heard of all negotiators: one that is away is no trouble yet.
-func negotiatorFinding(h *wire.HealthReply) finding {
+func negotiatorFinding(h *wire.HealthReply) checkResult {
 	f := daemonFinding("negotiator", h.GetNegotiatorOk(), h.GetNegotiator())
 	switch away := strings.Contains(f.Text, "does not answer"); {
 	case h.GetNegotiatorOk() && away:
-		f.Level, f.Cure = warn, "the pool goes on without it; see on a central manager how many more may fail: roost doctor"
+		f.Level, f.Hint = levelWarning, "the pool goes on without it; see on a central manager how many more may fail: roost doctor"
 	case !h.GetNegotiatorOk():
-		f.Cure = "nothing new starts until one leads, and what runs goes on; ask on a central manager what is wrong: roost doctor"
+		f.Hint = "nothing new starts until one leads, and what runs goes on; ask on a central manager what is wrong: roost doctor"
 	}
 	return f
 }
 
-func (c *call) examineNodes(h *wire.HealthReply) finding {
+func (c *invocation) examineNodes(h *wire.HealthReply) checkResult {
 	if !h.GetCollectorOk() {
-		return finding{"nodes", warn, "unknown while no collector answers", ""}
+		return checkResult{"nodes", levelWarning, "unknown while no collector answers", ""}
 	}
-	ads, err := c.ads(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
+	ads, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, roost.AttrEnforces, roost.AttrHasSandbox, roost.AttrHasCheckpoint}})
 	switch {
 	case err != nil:
-		return finding{"nodes", bad, firstLine(message(err)), ""}
+		return checkResult{"nodes", levelError, firstLine(errorText(err)), ""}
 	case len(ads) == 0:
-		return finding{"nodes", bad, "no execute node has reported, so nothing can run", "look at startd.log in the pool's log directory"}
+		return checkResult{"nodes", levelError, "no execute node has reported, so nothing can run", "look at startd.log in the pool's log directory"}
 	}
 	limited, shut, saved := 0, 0, 0
 	for _, text := range ads {
@@ -180,7 +180,7 @@ func (c *call) examineNodes(h *wire.HealthReply) finding {
 			saved++
 		}
 	}
-	return finding{"nodes", fine, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d", plural(len(ads), "execute node"), limited, shut, saved), ""}
+	return checkResult{"nodes", levelOK, fmt.Sprintf("%s: with limits of memory %d, sandboxes %d, checkpoints %d", plural(len(ads), "execute node"), limited, shut, saved), ""}
 }
 
 func firstLine(text string) string {

@@ -6,22 +6,22 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// finding is what one check found.
-type finding struct {
-	Check string `json:"check"`
-	Level level  `json:"level"`
-	Text  string `json:"text"` // one line, and those of a file that it is about, with a caret under what is meant
-	Cure  string `json:"cure,omitempty"`
+// checkResult is what one check found.
+type checkResult struct {
+	Check string     `json:"check"`
+	Level checkLevel `json:"level"`
+	Text  string     `json:"text"` // one line, and those of a file that it is about, with a caret under what is meant
+	Hint  string     `json:"cure,omitempty"`
 }
 
 const (
-	fine level = "ok"
-	warn level = "warn"
-	bad  level = "fail"
+	levelOK      checkLevel = "ok"
+	levelWarning checkLevel = "warn"
+	levelError   checkLevel = "fail"
 )
 
-// evenly says what is wrong with an even number of those that vote; "" if it is odd.
-func evenly(s *wire.CellStatus) string {
+// evenVotersWarning says what is wrong with an even number of those that vote; "" if it is odd.
+func evenVotersWarning(s *wire.CellStatus) string {
 	voters := 0
 	for _, m := range s.GetMembers() {
 		if m.GetRole() != "learner" {
@@ -34,4 +34,4 @@ func evenly(s *wire.CellStatus) string {
 	return fmt.Sprintf("%d bear the loss of no more than %d would, and fail more often: add one with roost cell add, or remove one", voters, voters-1)
 }
 
-type level string
+type checkLevel string

@@ -11,10 +11,10 @@ import (
 
 func groupCommand() *command {
 	return &command{
-		name: "group", group: groupAdmin, brief: "show and set groups and their part of the pool", args: "[set GROUP | rm GROUP]", most: -1,
-		about: "Shows the accounting groups, or makes, changes or removes one. A group has a quota of cores, or a fraction of what the group above it has; what it does not use others may have who accept surplus. " +
+		name: "group", group: groupAdmin, summary: "show and set groups and their part of the pool", synopsis: "[set GROUP | rm GROUP]", maxOperands: -1,
+		description: "Shows the accounting groups, or makes, changes or removes one. A group has a quota of cores, or a fraction of what the group above it has; what it does not use others may have who accept surplus. " +
 			"sci.chem lies in sci. Jobs name their group; members take turns in it by fair share. Where there are groups, a job that names another is refused when it is submitted.",
-		examples: []example{
+		examples: []commandExample{
 			{"roost group", "all groups"},
 			{"roost group set sci --cores 512 --surplus on", "make one, or change it"},
 			{"roost group set sci.chem --fraction 0.4", "two fifths of it for a group in it"},
@@ -26,16 +26,16 @@ func groupCommand() *command {
 			&ucli.StringFlag{Name: "surplus", Usage: "whether it gets of what others leave: `on|off`"},
 			jsonFlag(),
 		},
-		do: administer(showGroups, map[string]func(*call) error{"set": setGroup, "rm": removeNamed(ledger.KindGroup, "the name of a group")}),
+		run: administer(showGroups, map[string]func(*invocation) error{"set": setGroup, "rm": removeNamed(ledger.KindGroup, "the name of a group")}),
 	}
 }
 
-func showGroups(c *call) error {
-	t := &table{columns: []column{{head: "GROUP", least: 8}, {head: "CORES", right: true}, {head: "FRACTION", right: true}, {head: "SURPLUS"}}}
-	return show(c, ledger.KindGroup, "groups", "no groups are set: everybody takes turns with everybody", t, func(o entered[ledger.Group]) []cell {
+func showGroups(c *invocation) error {
+	t := &textTable{columns: []tableColumn{{head: "GROUP", minWidth: 8}, {head: "CORES", rightAligned: true}, {head: "FRACTION", rightAligned: true}, {head: "SURPLUS"}}}
+	return showObjects(c, ledger.KindGroup, "groups", "no groups are set: everybody takes turns with everybody", t, func(o attributedObject[ledger.AccountingGroup]) []tableCell {
 		g := o.Object
-		return []cell{
-			{g.Name, ""}, {bound(g.Cores, plainCores), ""}, {bound(g.Fraction, func(f float64) string { return fmt.Sprintf("%g", f) }), ""},
+		return []tableCell{
+			{g.Name, ""}, {boundText(g.Cores, plainCores), ""}, {boundText(g.Fraction, func(f float64) string { return fmt.Sprintf("%g", f) }), ""},
 			{onOff(g.AcceptSurplus), ""},
 		}
 	})
@@ -48,33 +48,33 @@ func onOff(b bool) string {
 	return "off"
 }
 
-func setGroup(c *call) error {
-	if err := c.operands("the name of a group"); err != nil {
+func setGroup(c *invocation) error {
+	if err := c.requireOperands("the name of a group"); err != nil {
 		return err
 	}
-	w := wish{"name": c.args[0]}
-	if err := c.amounts(func() wish { return w }, "", "cores", "fraction"); err != nil {
+	w := objectPatch{"name": c.args[0]}
+	if err := c.amountFlags(func() objectPatch { return w }, "", "cores", "fraction"); err != nil {
 		return err
 	}
 	switch { // the one takes the place of the other
-	case c.given("cores") && !c.given("fraction"):
+	case c.isFlagSet("cores") && !c.isFlagSet("fraction"):
 		w["fraction"] = nil
-	case c.given("fraction") && !c.given("cores"):
+	case c.isFlagSet("fraction") && !c.isFlagSet("cores"):
 		w["cores"] = nil
 	}
-	if err := c.switched(w, "surplus", "accept_surplus"); err != nil {
+	if err := c.onOffFlag(w, "surplus", "accept_surplus"); err != nil {
 		return err
 	}
-	return c.set(ledger.KindGroup, w)
+	return c.patchObject(ledger.KindGroup, w)
 }
 
 func sharesCommand() *command {
 	return &command{
-		name: "shares", group: groupSee, brief: "show what everybody has used, has, and may have", args: "[set USER | reset USER | rm USER]", most: -1,
-		about: "Shows how submitters stand, the best priority first: the real priority, which follows what they use with a half-life, times the factor is the effective one, and smaller is better. " +
+		name: "shares", group: groupSee, summary: "show what everybody has used, has, and may have", synopsis: "[set USER | reset USER | rm USER]", maxOperands: -1,
+		description: "Shows how submitters stand, the best priority first: the real priority, which follows what they use with a half-life, times the factor is the effective one, and smaller is better. " +
 			"SHARE is what is due to each of the pool if all who use or want something wanted all of it; COULD GET how many cores more it would get now. " +
 			"Administrators set factor, floor and ceiling, or reset what was used. A submitter of a group is written as sci.chem.ann.",
-		examples: []example{
+		examples: []commandExample{
 			{"roost shares", "how everybody stands"},
 			{"roost shares set ann --factor 100", "ann gets ten times what others get"},
 			{"roost shares set sci.bob --ceiling 64", "bob never has more than 64 cores"},
@@ -86,45 +86,45 @@ func sharesCommand() *command {
 			&ucli.StringFlag{Name: "ceiling", Usage: "`CORES` that it never has more of; none for none"},
 			forceFlag(), jsonFlag(),
 		},
-		do: administer(showShares, map[string]func(*call) error{
+		run: administer(showShares, map[string]func(*invocation) error{
 			"set": setShare, "rm": removeNamed(ledger.KindSubmitter, "a user"),
-			"reset": func(c *call) error {
-				if err := c.operands("a user"); err != nil {
+			"reset": func(c *invocation) error {
+				if err := c.requireOperands("a user"); err != nil {
 					return err
 				}
-				return c.undo(ledger.Reset, ledger.KindSubmitter, c.args[0])
+				return c.removeObject(ledger.VerbReset, ledger.KindSubmitter, c.args[0])
 			},
 		}),
 	}
 }
 
-func showShares(c *call) error {
-	var s negotiator.Shares
-	if err := c.shown("shares", &s); err != nil {
+func showShares(c *invocation) error {
+	var s negotiator.ShareReport
+	if err := c.cellObjects("shares", &s); err != nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(c.stdout, document{"cores": s.Cores, "free_cores": s.Free, "half_life_seconds": s.HalfLife, "submitters": s.Submitters})
+	if c.wantsJSON() {
+		return printJSON(c.stdout, jsonDocument{"cores": s.Cores, "free_cores": s.FreeCores, "half_life_seconds": s.HalfLife, "submitters": s.Submitters})
 	}
 	if len(s.Submitters) == 0 {
 		fmt.Fprintln(c.stderr, "nobody has used the pool yet")
 		return nil
 	}
-	t := &table{columns: []column{
-		{head: "SUBMITTER", least: 8}, {head: "PRIORITY", right: true}, {head: "REAL", right: true, spare: 3}, {head: "FACTOR", right: true, spare: 2}, {head: "FLOOR", right: true}, {head: "CEILING", right: true},
-		{head: "CORES NOW", right: true}, {head: "CORE-HOURS", right: true, spare: 1}, {head: "SHARE", right: true}, {head: "COULD GET", right: true},
+	t := &textTable{columns: []tableColumn{
+		{head: "SUBMITTER", minWidth: 8}, {head: "PRIORITY", rightAligned: true}, {head: "REAL", rightAligned: true, dropPriority: 3}, {head: "FACTOR", rightAligned: true, dropPriority: 2}, {head: "FLOOR", rightAligned: true}, {head: "CEILING", rightAligned: true},
+		{head: "CORES NOW", rightAligned: true}, {head: "CORE-HOURS", rightAligned: true, dropPriority: 1}, {head: "SHARE", rightAligned: true}, {head: "COULD GET", rightAligned: true},
 	}}
 	for _, u := range s.Submitters {
-		t.add(cell{printable(u.Name), ""}, cell{figure(u.Effective), ""}, cell{figure(u.Real), ""}, cell{figure(u.Factor), ""}, cell{bound(u.Floor, figure), ""},
-			cell{bound(u.Ceiling, figure), ""}, cell{figure(u.Cores), ""}, cell{figure(u.Hours), ""}, cell{fmt.Sprintf("%.1f%%", 100*u.Part), ""}, cell{figure(u.Could), ""})
+		t.addRow(tableCell{printableText(u.Name), ""}, tableCell{numberText(u.EffectivePriority), ""}, tableCell{numberText(u.RealPriority), ""}, tableCell{numberText(u.Factor), ""}, tableCell{boundText(u.Floor, numberText), ""},
+			tableCell{boundText(u.Ceiling, numberText), ""}, tableCell{numberText(u.Cores), ""}, tableCell{numberText(u.CoreHours), ""}, tableCell{fmt.Sprintf("%.1f%%", 100*u.PoolShare), ""}, tableCell{numberText(u.CouldGetCores), ""})
 	}
-	t.drop("FLOOR", "CEILING")
+	t.dropEmptyColumns("FLOOR", "CEILING")
 	t.print(c.stdout, c.out)
 	return nil
 }
 
-// figure is a number for people.
-func figure(f float64) string {
+// numberText is a number for people.
+func numberText(f float64) string {
 	switch {
 	case f >= 1e9:
 		return fmt.Sprintf("%.3g", f)
@@ -134,23 +134,23 @@ func figure(f float64) string {
 	return fmt.Sprintf("%.2f", f)
 }
 
-func setShare(c *call) error {
-	if err := c.operands("a user"); err != nil {
+func setShare(c *invocation) error {
+	if err := c.requireOperands("a user"); err != nil {
 		return err
 	}
-	w := wish{}
-	if err := c.amounts(func() wish { return w }, "", "factor", "floor", "ceiling"); err != nil {
+	w := objectPatch{}
+	if err := c.amountFlags(func() objectPatch { return w }, "", "factor", "floor", "ceiling"); err != nil {
 		return err
 	}
 	if len(w) == 0 {
-		return usage("say what: --factor, --floor or --ceiling")
+		return usageErrorf("say what: --factor, --floor or --ceiling")
 	}
-	who, err := c.submitter(c.args[0])
+	who, err := c.parseSubmitter(c.args[0])
 	if err != nil {
 		return err
 	}
 	if w["user"] = who.Owner; who.Group != "" {
 		w["group"] = who.Group
 	}
-	return c.set(ledger.KindSubmitter, w, who.Owner)
+	return c.patchObject(ledger.KindSubmitter, w, who.Owner)
 }

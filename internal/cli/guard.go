@@ -19,26 +19,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guardPatience is how long a command waits for the guard of this machine. It answers within a quarter of a second, or is not there.
-const guardPatience = 3 * time.Second
+// guardTimeout is how long a command waits for the guard of this machine. It answers within a quarter of a second, or is not there.
+const guardTimeout = 3 * time.Second
 
 func runGuard(ctx context.Context, n *config.Node, _ string) error { return guard.Run(ctx, n) }
 
-// guarded is where the guard of this machine is.
-type guarded struct {
+// guardAddress is where the guard of this machine is.
+type guardAddress struct {
 	dir    string // of the node
 	socket string
 }
 
 // nearestGuard finds it as other commands find a pool: in the directory that is named, or else in the user's own pool, or else in the host's.
-func (c *call) nearestGuard() (guarded, error) {
-	named := c.text("dir") != "" || c.getenv("ROOST_DIR") != ""
-	own, err := config.PoolDir(c.text("dir"), c.getenv)
+func (c *invocation) nearestGuard() (guardAddress, error) {
+	named := c.stringFlag("dir") != "" || c.getenv("ROOST_DIR") != ""
+	own, err := config.PoolDir(c.stringFlag("dir"), c.getenv)
 	if err != nil && named {
-		return guarded{}, err
+		return guardAddress{}, err
 	}
 	host := &config.Node{Dir: config.SystemDir}
-	places := []guarded{{own, filepath.Join(own, "run", config.GuardSocket)}, {host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
+	places := []guardAddress{{own, filepath.Join(own, "run", config.GuardSocket)}, {host.Dir, strings.TrimPrefix(host.GuardAddress(), "unix:")}}
 	if named {
 		places = places[:1]
 	}
@@ -48,7 +48,7 @@ func (c *call) nearestGuard() (guarded, error) {
 		}
 		_, err := os.Stat(g.socket)
 		if errors.Is(err, fs.ErrPermission) {
-			return g, problem(roost.PermissionDenied, "the pool at %s belongs to another user", g.dir)
+			return g, kindErrorf(roost.PermissionDenied, "the pool at %s belongs to another user", g.dir)
 		}
 		if err == nil {
 			return g, nil
@@ -63,15 +63,15 @@ func (c *call) nearestGuard() (guarded, error) {
 }
 
 // withGuard does one exchange with the guard. Absent is done where no guard answers.
-func (c *call) withGuard(g guarded, f func(ctx context.Context, w wire.GuardClient) error, absent func(cause error) error) error {
+func (c *invocation) withGuard(g guardAddress, f func(ctx context.Context, w wire.GuardClient) error, absent func(cause error) error) error {
 	conn, err := rpc.Dial("unix:"+g.socket, nil, auth.Startd)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	ctx, cancel := context.WithTimeout(c.ctx, guardPatience)
+	ctx, cancel := context.WithTimeout(c.ctx, guardTimeout)
 	defer cancel()
-	err = fromWire(f(ctx, wire.NewGuardClient(conn)))
+	err = decodeError(f(ctx, wire.NewGuardClient(conn)))
 	if errors.Is(err, roost.Unavailable) {
 		return absent(err)
 	}
@@ -79,18 +79,18 @@ func (c *call) withGuard(g guarded, f func(ctx context.Context, w wire.GuardClie
 }
 
 // noGuard is the error where no guard answers and who asks may do nothing by himself.
-func (g guarded) noGuard() error {
+func (g guardAddress) noGuard() error {
 	if _, err := os.Stat(g.socket); err == nil {
-		return advise(problem(roost.Unavailable, "the guard of this machine does not answer at %s", g.socket), "as root the command works without it; start it with: systemctl start roost-guard")
+		return withHint(kindErrorf(roost.Unavailable, "the guard of this machine does not answer at %s", g.socket), "as root the command works without it; start it with: systemctl start roost-guard")
 	}
-	return advise(problem(roost.Unavailable, "this machine has no guard: there is none at %s", g.socket),
+	return withHint(kindErrorf(roost.Unavailable, "this machine has no guard: there is none at %s", g.socket),
 		"a node whose startd has a policy for a desktop has one (roost-node(5)), and so has a pool of: roost up --desktop")
 }
 
-// standing says how a machine stands after a decision of its owner.
-func (c *call) standing(r *wire.OwnerReply, how string) error {
-	if c.json() {
-		return printJSON(c.stdout, document{"pause": pauseDocument(r.GetPause()), "frozen": r.GetFrozen(), "took_seconds": time.Duration(r.GetTook()).Seconds()})
+// machineStatus says how a machine stands after a decision of its owner.
+func (c *invocation) machineStatus(r *wire.OwnerReply, how string) error {
+	if c.wantsJSON() {
+		return printJSON(c.stdout, jsonDocument{"pause": pauseDocument(r.GetPause()), "frozen": r.GetFrozen(), "took_seconds": time.Duration(r.GetTook()).Seconds()})
 	}
 	if p := r.GetPause(); p == nil {
 		fmt.Fprintf(c.stdout, "lent again, whenever you are away%s\n", how)
@@ -100,17 +100,17 @@ func (c *call) standing(r *wire.OwnerReply, how string) error {
 	took := time.Duration(r.GetTook()).Round(100 * time.Microsecond)
 	switch n := int(r.GetFrozen()); {
 	case r.GetPause() == nil && n > 0:
-		fmt.Fprintf(c.stdout, "%s still %s; the startd lets them go on when its policy allows\n", plural(n, "task"), stand(n))
+		fmt.Fprintf(c.stdout, "%s still %s; the startd lets them go on when its policy allows\n", plural(n, "task"), printStatus(n))
 	case r.GetPause() == nil:
 	case n == 0:
 		fmt.Fprintf(c.stdout, "nothing runs; it took %v\n", took)
 	default:
-		fmt.Fprintf(c.stdout, "%s %s still; it took %v\n", plural(n, "task"), stand(n), took)
+		fmt.Fprintf(c.stdout, "%s %s still; it took %v\n", plural(n, "task"), printStatus(n), took)
 	}
 	return nil
 }
 
-func stand(n int) string {
+func printStatus(n int) string {
 	if n == 1 {
 		return "stands"
 	}
@@ -118,10 +118,10 @@ func stand(n int) string {
 }
 
 // pauseText says what a pause is, for people.
-func (c *call) pauseText(p *wire.Pause) string {
+func (c *invocation) pauseText(p *wire.Pause) string {
 	text := "paused for good"
 	if p.GetUntil() != 0 {
-		end := instant(p.GetUntil()).In(c.now().Location())
+		end := timeOfNanos(p.GetUntil()).In(c.now().Location())
 		layout := "Mon 2 Jan 2006 15:04"
 		if y, m, d := c.now().Date(); end.Year() == y && end.Month() == m && end.Day() == d {
 			layout = "15:04"
@@ -129,40 +129,40 @@ func (c *call) pauseText(p *wire.Pause) string {
 		text = "paused until " + end.Format(layout)
 	}
 	if p.GetBy() != "" {
-		text += " by " + printable(p.GetBy())
+		text += " by " + printableText(p.GetBy())
 	}
 	if p.GetReason() != "" {
-		text += ": " + printable(p.GetReason())
+		text += ": " + printableText(p.GetReason())
 	}
 	return text
 }
 
-type pauseJSON struct {
+type pauseRecord struct {
 	Until  string `json:"until,omitempty"` // empty: for good
 	By     string `json:"by"`
 	Since  string `json:"since"`
 	Reason string `json:"reason,omitempty"`
 }
 
-func pauseDocument(p *wire.Pause) *pauseJSON {
+func pauseDocument(p *wire.Pause) *pauseRecord {
 	if p == nil {
 		return nil
 	}
-	return &pauseJSON{stamp(p.GetUntil()), p.GetBy(), stamp(p.GetSince()), p.GetReason()}
+	return &pauseRecord{timestamp(p.GetUntil()), p.GetBy(), timestamp(p.GetSince()), p.GetReason()}
 }
 
-// owns reports whether the pool in dir is this user's.
-func owns(dir string) bool {
+// ownsPool reports whether the pool in dir is this user's.
+func ownsPool(dir string) bool {
 	var st unix.Stat_t
 	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
-// deadGuard is for a machine whose policy asks for a guard that does not answer.
-func deadGuard(n *config.Node, socket string) finding {
-	f := finding{Check: "guard", Level: bad, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
-		Cure: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
+// guardSilentFinding is for a machine whose policy asks for a guard that does not answer.
+func guardSilentFinding(n *config.Node, socket string) checkResult {
+	f := checkResult{Check: "guard", Level: levelError, Text: "the guard of this machine does not answer at " + socket + ": nothing is lent until it does",
+		Hint: "start it: systemctl start roost-guard; if it does not stay, look at guard.log in " + n.Dir + "/log"}
 	if n.Dir != config.SystemDir {
-		f.Cure = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
+		f.Hint = "the pool's master starts it again; if it does not stay, look at guard.log in " + n.Dir + "/log"
 	}
 	return f
 }

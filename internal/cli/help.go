@@ -8,31 +8,31 @@ import (
 	ucli "github.com/urfave/cli/v2"
 )
 
-// overview prints all commands by group and what to try first.
-func (a *App) overview(w io.Writer) {
+// printOverview prints all commands by group and what to try first.
+func (a *App) printOverview(w io.Writer) {
 	fmt.Fprintf(w, "Roost runs your work on the machines of a pool.\n\n")
-	fmt.Fprintf(w, "%s roost COMMAND [flags] [arguments]\n", a.out.paint(bold, "Usage:"))
-	for _, group := range groups() {
-		fmt.Fprintf(w, "\n%s\n", a.out.paint(bold, group))
+	fmt.Fprintf(w, "%s roost COMMAND [flags] [arguments]\n", a.out.colourText(bold, "Usage:"))
+	for _, group := range commandGroups() {
+		fmt.Fprintf(w, "\n%s\n", a.out.colourText(bold, group))
 		for _, c := range a.all() {
 			if c.group == group && !c.hidden {
-				fmt.Fprintf(w, "  %-11s %s\n", c.name, c.brief)
+				fmt.Fprintf(w, "  %-11s %s\n", c.name, c.summary)
 			}
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", a.out.paint(bold, "Try first"))
-	for _, e := range []example{
+	fmt.Fprintf(w, "\n%s\n", a.out.colourText(bold, "Try first"))
+	for _, e := range []commandExample{
 		{"roost up", "start a pool on this machine (leave it running)"},
 		{"roost run -- echo hello", "run a command in it"},
 		{"roost submit job.hcl", "submit a job file, then: roost wait last"},
 	} {
-		fmt.Fprintf(w, "  %-25s %s\n", e.line, e.what)
+		fmt.Fprintf(w, "  %-25s %s\n", e.line, e.description)
 	}
 	fmt.Fprintf(w, "\nroost COMMAND --help tells more about each; man roost tells the rest.\n")
 }
 
-// help prints one page about a command.
-func (a *App) help(w io.Writer, cmd *command) {
+// printHelp prints one page about a command.
+func (a *App) printHelp(w io.Writer, cmd *command) {
 	name := "roost " + cmd.name
 	if cmd.group == groupPBS {
 		name = cmd.name
@@ -41,25 +41,25 @@ func (a *App) help(w io.Writer, cmd *command) {
 	if len(cmd.flags) > 0 {
 		line += " [flags]"
 	}
-	if cmd.args != "" {
-		line += " " + cmd.args
+	if cmd.synopsis != "" {
+		line += " " + cmd.synopsis
 	}
-	fmt.Fprintf(w, "%s: %s\n\n%s %s\n\n%s\n", name, cmd.brief, a.out.paint(bold, "Usage:"), line, wrap(cmd.about, 78))
+	fmt.Fprintf(w, "%s: %s\n\n%s %s\n\n%s\n", name, cmd.summary, a.out.colourText(bold, "Usage:"), line, wrapText(cmd.description, 78))
 	if len(cmd.examples) > 0 {
-		fmt.Fprintf(w, "\n%s\n", a.out.paint(bold, "Examples"))
+		fmt.Fprintf(w, "\n%s\n", a.out.colourText(bold, "Examples"))
 		for _, e := range cmd.examples {
-			fmt.Fprintf(w, "  %s\n      %s\n", e.line, e.what)
+			fmt.Fprintf(w, "  %s\n      %s\n", e.line, e.description)
 		}
 	}
-	fmt.Fprintf(w, "\n%s\n", a.out.paint(bold, "Flags"))
+	fmt.Fprintf(w, "\n%s\n", a.out.colourText(bold, "Flags"))
 	for _, f := range cmd.flags {
 		fmt.Fprintf(w, "  %s\n", flagLine(f))
 	}
-	fmt.Fprintf(w, "\nThe whole manual page: man %s\n", page(cmd))
+	fmt.Fprintf(w, "\nThe whole manual page: man %s\n", manualPage(cmd))
 }
 
-// page is the name of the manual page of a command.
-func page(cmd *command) string {
+// manualPage is the name of the manual page of a command.
+func manualPage(cmd *command) string {
 	if cmd.group == groupPBS {
 		return cmd.name
 	}
@@ -83,7 +83,7 @@ func flagLine(f ucli.Flag) string {
 		left += " " + value
 	}
 	const column = 24
-	lines := strings.Split(wrap(words, 78-column-2), "\n")
+	lines := strings.Split(wrapText(words, 78-column-2), "\n")
 	text := strings.Join(lines, "\n"+strings.Repeat(" ", column+2))
 	if len(left) >= column {
 		return left + "\n" + strings.Repeat(" ", column+2) + text
@@ -102,8 +102,8 @@ func flagUsage(doc ucli.DocGenerationFlag) (value, words string) {
 	return "VALUE", words
 }
 
-// wrap breaks text into lines of at most width characters. Empty lines and lines that begin with a blank stay as they are.
-func wrap(text string, width int) string {
+// wrapText breaks text into lines of at most width characters. Empty lines and lines that begin with a blank stay as they are.
+func wrapText(text string, width int) string {
 	var out []string
 	for _, paragraph := range strings.Split(text, "\n") {
 		if paragraph == "" || paragraph[0] == ' ' {

@@ -11,14 +11,14 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// historyLines is how many jobs are listed unless more are asked for.
-const historyLines = 50
+// defaultHistoryLines is how many jobs are listed unless more are asked for.
+const defaultHistoryLines = 50
 
 func historyCommand() *command {
 	return &command{
-		name: "history", group: groupSee, brief: "list jobs that have ended", args: "[JOB…]", most: -1, do: listHistory,
-		about: "Lists your jobs that have ended, the newest first, with how they ended, from wherever in the pool they were submitted. " + selectors,
-		examples: []example{
+		name: "history", group: groupSee, summary: "list jobs that have ended", synopsis: "[JOB…]", maxOperands: -1, run: listHistory,
+		description: "Lists your jobs that have ended, the newest first, with how they ended, from wherever in the pool they were submitted. " + selectors,
+		examples: []commandExample{
 			{"roost history --since 1d", "what ended within the last day"},
 			{"roost history --state failed --limit 10", "the last ten jobs with tasks that failed"},
 		},
@@ -26,36 +26,36 @@ func historyCommand() *command {
 			&ucli.BoolFlag{Name: "all", Aliases: []string{"a"}, Usage: "jobs of all users"},
 			hereFlag(),
 			&ucli.StringFlag{Name: "since", Usage: "only what ended since: a `TIME` ago as in 90m or 2d, or a date as in 2026-03-01"},
-			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all", Value: historyLines},
+			&ucli.IntFlag{Name: "limit", Aliases: []string{"n"}, Usage: "at most `N` jobs; 0 for all", Value: defaultHistoryLines},
 			&ucli.BoolFlag{Name: "json", Usage: "print a line of JSON for each job; roost-json(7) describes it"},
 		),
 	}
 }
 
-func listHistory(c *call) error {
+func listHistory(c *invocation) error {
 	sel, err := c.selection()
 	if err != nil {
 		return err
 	}
-	since, err := c.since()
+	since, err := c.parseSince()
 	if err != nil {
 		return err
 	}
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
-	found, missing, err := c.listed(&wire.QueryRequest{Selection: sel, History: true})
+	found, missing, err := c.queryJobList(&wire.QueryRequest{Selection: sel, History: true})
 	if err != nil {
 		return err
 	}
 	found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool {
-		return !final(s) || !since.IsZero() && instant(s.GetEnded()).Before(since)
+		return !isFinal(s) || !since.IsZero() && timeOfNanos(s.GetEnded()).Before(since)
 	})
-	if n := c.count("limit"); n > 0 && len(found) > n {
+	if n := c.countFlag("limit"); n > 0 && len(found) > n {
 		found = found[:n]
 	}
-	c.tellSilent(missing)
-	if c.json() {
+	c.printUnreachable(missing)
+	if c.wantsJSON() {
 		for _, s := range found {
-			if err := printLine(c.stdout, document{"job": recordOf(s, false)}); err != nil {
+			if err := printLine(c.stdout, jsonDocument{"job": jobRecordOf(s, false)}); err != nil {
 				return err
 			}
 		}
@@ -69,9 +69,9 @@ func listHistory(c *call) error {
 	return nil
 }
 
-// since reads the time from which on jobs are listed.
-func (c *call) since() (time.Time, error) {
-	text := c.text("since")
+// parseSince reads the time from which on jobs are listed.
+func (c *invocation) parseSince() (time.Time, error) {
+	text := c.stringFlag("since")
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -83,18 +83,18 @@ func (c *call) since() (time.Time, error) {
 			return t, nil
 		}
 	}
-	return time.Time{}, usage("--since: %q is neither a length of time, as 90m or 2d, nor a date, as 2026-03-01", text)
+	return time.Time{}, usageErrorf("--since: %q is neither a length of time, as 90m or 2d, nor a date, as 2026-03-01", text)
 }
 
-func (c *call) historyTable(found []*wire.JobStatus) *table {
-	t := &table{columns: []column{
-		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "TASKS", right: true, spare: 2}, {head: "FAILED", right: true, spare: 1},
-		{head: "ENDED"}, {head: "TIME", right: true, spare: 3}, {head: "NODE", least: 6, spare: 4}, {head: "ENDING", least: 12},
+func (c *invocation) historyTable(found []*wire.JobStatus) *textTable {
+	t := &textTable{columns: []tableColumn{
+		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"}, {head: "TASKS", rightAligned: true, dropPriority: 2}, {head: "FAILED", rightAligned: true, dropPriority: 1},
+		{head: "ENDED"}, {head: "TIME", rightAligned: true, dropPriority: 3}, {head: "NODE", minWidth: 6, dropPriority: 4}, {head: "ENDING", minWidth: 12},
 	}}
 	for _, s := range found {
 		state, owner, tasks, failed := stateOf(s), "", "", ""
 		if c.flag("all") {
-			owner = printable(s.GetOwner())
+			owner = printableText(s.GetOwner())
 		}
 		if s.GetTasks() > 1 || s.GetArray() {
 			tasks = fmt.Sprint(s.GetTasks())
@@ -102,13 +102,13 @@ func (c *call) historyTable(found []*wire.JobStatus) *table {
 		if n := s.GetCounts()["failed"]; n > 0 && tasks != "" {
 			failed = fmt.Sprint(n)
 		}
-		how := ending(s.GetExit())
+		how := endText(s.GetExit())
 		if how == "" {
-			how = printable(s.GetReason())
+			how = printableText(s.GetReason())
 		}
-		t.add(cell{s.GetId(), ""}, cell{printable(s.GetName()), ""}, cell{owner, ""}, cell{state, stateColour(state)}, cell{tasks, ""}, cell{failed, red},
-			cell{c.ago(s.GetEnded()), ""}, cell{c.taken(s), ""}, cell{s.GetNode(), ""}, cell{how, dim})
+		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""}, tableCell{state, stateColour(state)}, tableCell{tasks, ""}, tableCell{failed, red},
+			tableCell{c.agoText(s.GetEnded()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{s.GetNode(), ""}, tableCell{how, dim})
 	}
-	t.drop("OWNER", "TASKS", "FAILED", "NODE", "ENDING")
+	t.dropEmptyColumns("OWNER", "TASKS", "FAILED", "NODE", "ENDING")
 	return t
 }

@@ -12,9 +12,9 @@ import (
 
 func jobsCommand() *command {
 	return &command{
-		name: "jobs", aliases: []string{"ls"}, group: groupSee, brief: "list jobs and how they stand", args: "[JOB…]", most: -1, do: listJobs,
-		about: "Lists your jobs that have not ended, the newest first, from wherever in the pool they were submitted. A node that does not answer within two seconds is named. Name jobs to list those, ended or not. " + selectors,
-		examples: []example{
+		name: "jobs", aliases: []string{"ls"}, group: groupSee, summary: "list jobs and how they stand", synopsis: "[JOB…]", maxOperands: -1, run: listJobs,
+		description: "Lists your jobs that have not ended, the newest first, from wherever in the pool they were submitted. A node that does not answer within two seconds is named. Name jobs to list those, ended or not. " + selectors,
+		examples: []commandExample{
 			{"roost jobs", "your jobs that wait or run"},
 			{"roost jobs --tasks --state failed last", "the tasks of your newest job that failed"},
 		},
@@ -29,25 +29,25 @@ func jobsCommand() *command {
 	}
 }
 
-func listJobs(c *call) error {
+func listJobs(c *invocation) error {
 	sel, err := c.selection()
 	if err != nil {
 		return err
 	}
 	sel.Mine = !c.flag("all") && len(sel.Selectors) == 0
-	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && everyTask(sel.Selectors))
+	tasks := c.flag("tasks") || (len(sel.Selectors) > 0 && namesOnlyTasks(sel.Selectors))
 	ended := c.flag("history") || len(sel.Selectors) > 0 || len(sel.States) > 0
-	found, missing, err := c.listed(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.count("limit"), 0))})
+	found, missing, err := c.queryJobList(&wire.QueryRequest{Selection: sel, History: ended, Tasks: tasks, Limit: uint32(max(c.countFlag("limit"), 0))})
 	if err != nil {
 		return err
 	}
 	if !ended { // a job is in the queue for a moment after its end
-		found = keep(found, func(s *wire.JobStatus) bool { return !final(s) })
+		found = isRetained(found, func(s *wire.JobStatus) bool { return !isFinal(s) })
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return c.jobsJSON("jobs", found, missing, tasks)
 	}
-	c.tellSilent(missing)
+	c.printUnreachable(missing)
 	if len(found) == 0 {
 		if len(sel.Selectors)+len(sel.States) == 0 && sel.Constraint == "" && !c.flag("history") {
 			fmt.Fprintln(c.stderr, "no jobs are waiting or running; those that have ended: roost history")
@@ -60,29 +60,29 @@ func listJobs(c *call) error {
 	return nil
 }
 
-func (c *call) jobsJSON(name string, found []*wire.JobStatus, missing []silent, tasks bool) error {
+func (c *invocation) jobsJSON(name string, found []*wire.JobStatus, missing []unreachableSchedd, tasks bool) error {
 	records := make([]jobRecord, len(found))
 	for i, s := range found {
-		records[i] = recordOf(s, tasks)
+		records[i] = jobRecordOf(s, tasks)
 	}
-	d := document{name: records}
+	d := jsonDocument{name: records}
 	if len(missing) > 0 {
 		d["unreachable"] = missing
 	}
 	return printJSON(c.stdout, d)
 }
 
-func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
-	t := &table{columns: []column{
-		{head: "ID"}, {head: "NAME", least: 8}, {head: "OWNER", least: 6}, {head: "STATE"}, {head: "DONE", right: true, spare: 1}, {head: "FAILED", right: true, spare: 1},
-		{head: "CPUS", right: true, spare: 4}, {head: "MEMORY", right: true, spare: 3}, {head: "GPUS", right: true, spare: 5}, {head: "SUBMITTED", spare: 6},
-		{head: "TIME", right: true, spare: 1}, {head: "NOTE", least: 10, spare: 2},
+func (c *invocation) jobTable(found []*wire.JobStatus, owners bool) *textTable {
+	t := &textTable{columns: []tableColumn{
+		{head: "ID"}, {head: "NAME", minWidth: 8}, {head: "OWNER", minWidth: 6}, {head: "STATE"}, {head: "DONE", rightAligned: true, dropPriority: 1}, {head: "FAILED", rightAligned: true, dropPriority: 1},
+		{head: "CPUS", rightAligned: true, dropPriority: 4}, {head: "MEMORY", rightAligned: true, dropPriority: 3}, {head: "GPUS", rightAligned: true, dropPriority: 5}, {head: "SUBMITTED", dropPriority: 6},
+		{head: "TIME", rightAligned: true, dropPriority: 1}, {head: "NOTE", minWidth: 10, dropPriority: 2},
 	}}
 	for _, s := range found {
 		state := stateOf(s)
 		done, failed, gpus := "", "", ""
 		if s.GetTasks() > 1 || s.GetArray() {
-			done = fmt.Sprintf("%d/%d", finished(s), s.GetTasks())
+			done = fmt.Sprintf("%d/%d", finishedCount(s), s.GetTasks())
 			if n := s.GetCounts()["failed"]; n > 0 {
 				failed = fmt.Sprint(n)
 			}
@@ -93,36 +93,36 @@ func (c *call) jobTable(found []*wire.JobStatus, owners bool) *table {
 		}
 		owner := ""
 		if owners {
-			owner = printable(s.GetOwner())
+			owner = printableText(s.GetOwner())
 		}
-		t.add(cell{s.GetId(), ""}, cell{printable(s.GetName()), ""}, cell{owner, ""}, cell{state, stateColour(state)}, cell{done, ""}, cell{failed, red},
-			cell{r.CPU.String(), ""}, cell{r.Memory.String(), ""}, cell{gpus, ""}, cell{c.ago(s.GetSubmitted()), ""}, cell{c.taken(s), ""}, cell{note(s), dim})
+		t.addRow(tableCell{s.GetId(), ""}, tableCell{printableText(s.GetName()), ""}, tableCell{owner, ""}, tableCell{state, stateColour(state)}, tableCell{done, ""}, tableCell{failed, red},
+			tableCell{r.CPU.String(), ""}, tableCell{r.Memory.String(), ""}, tableCell{gpus, ""}, tableCell{c.agoText(s.GetSubmitted()), ""}, tableCell{c.runTimeText(s), ""}, tableCell{jobNote(s), dim})
 	}
-	t.drop("OWNER", "DONE", "FAILED", "GPUS", "NOTE")
+	t.dropEmptyColumns("OWNER", "DONE", "FAILED", "GPUS", "NOTE")
 	return t
 }
 
-// note is the most useful thing to say about a job in the last column: where it runs, why it waits, or how it failed.
-func note(s *wire.JobStatus) string {
+// jobNote is the most useful thing to say about a job in the last column: where it runs, why it waits, or how it failed.
+func jobNote(s *wire.JobStatus) string {
 	switch stateOf(s) {
 	case roost.Suspended.String():
 		if s.GetNode() != "" && s.GetBrief() == "" {
-			return stillText(s)
+			return suspensionText(s)
 		}
 	case roost.Running.String(), roost.Starting.String(), roost.Exiting.String():
 		if s.GetNode() != "" && s.GetBrief() == "" { // it has one when its node is silent
 			return "on " + s.GetNode()
 		}
 	case "failed":
-		if text := ending(s.GetExit()); text != "" {
+		if text := endText(s.GetExit()); text != "" {
 			return text
 		}
 	}
-	return printable(cmp.Or(s.GetBrief(), s.GetReason()))
+	return printableText(cmp.Or(s.GetBrief(), s.GetReason()))
 }
 
-// stillText says where a suspended task stands, and for whom.
-func stillText(s *wire.JobStatus) string {
+// suspensionText says where a suspended task stands, and for whom.
+func suspensionText(s *wire.JobStatus) string {
 	where := "on " + s.GetNode()
 	switch s.GetSuspendedBy() {
 	case "owner":

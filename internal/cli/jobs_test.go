@@ -11,7 +11,7 @@ func TestNoteOfASuspendedTask(t *testing.T) {
 	for by, want := range map[string]string{
 		"owner": "its owner uses n1", "user": "on n1, suspended by a user", "owner,user": "its owner uses n1, and a user has suspended it", "": "on n1",
 	} {
-		if got := note(&wire.JobStatus{State: "suspended", Suspended: true, SuspendedBy: by, Node: "n1", Tasks: 1}); got != want {
+		if got := jobNote(&wire.JobStatus{State: "suspended", Suspended: true, SuspendedBy: by, Node: "n1", Tasks: 1}); got != want {
 			t.Errorf("by %q: got %q, want %q", by, got, want)
 		}
 	}
@@ -22,7 +22,7 @@ func TestNoteOfASilentNode(t *testing.T) {
 	const silent = "no word from n1 for 3m"
 	for _, state := range []string{"starting", "running", "suspended", "exiting"} {
 		s := &wire.JobStatus{State: state, SuspendedBy: "owner", Node: "n1", Tasks: 1, Brief: silent, Reason: silent + "; if it stays silent the task is started again in 37m"}
-		if got := note(s); got != silent {
+		if got := jobNote(s); got != silent {
 			t.Errorf("%s: got %q, want %q", state, got, silent)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 
 func logsCommand() *command {
 	return &command{
-		name: "logs", group: groupSee, brief: "show what a task has written", args: "JOB", least: 1, most: 1, wants: "a job or task", do: showLogs,
-		about: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
-		examples: []example{
+		name: "logs", group: groupSee, summary: "show what a task has written", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job or task", run: showLogs,
+		description: "Shows the standard output of a task, whether it still runs or has ended, and wherever the job sends it. A job of several tasks needs the task, as in 123[7] or last[7].",
+		examples: []commandExample{
 			{"roost logs -f last", "follow the output of your newest job until it ends"},
 			{"roost logs --stderr --tail 4K 123[7]", "the end of what a task wrote to standard error"},
 		},
@@ -23,18 +23,18 @@ func logsCommand() *command {
 	}
 }
 
-func showLogs(c *call) error {
-	id, err := c.literalID(c.args[0])
+func showLogs(c *invocation) error {
+	id, err := c.resolveSelector(c.args[0])
 	if err != nil {
 		return err
 	}
 	req := &wire.LogsRequest{Id: id, Stderr: c.flag("stderr"), Follow: c.flag("follow")}
-	if text := c.text("tail"); text != "" {
+	if text := c.stringFlag("tail"); text != "" {
 		tail, err := roost.ParseBytes(text)
 		if err != nil {
-			return usage("--tail: %v", err)
+			return usageErrorf("--tail: %v", err)
 		}
 		req.Tail = int64(tail)
 	}
-	return c.follow(req, c.stdout)
+	return c.followOutput(req, c.stdout)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// documented reads which flags the OPTIONS of a manual page name: what stands in bold on the line behind a .TP or .It and begins with a dash.
-func documented(text string) []string {
+// documentedFlags reads which flags the OPTIONS of a manual page name: what stands in bold on the line behind a .TP or .It and begins with a dash.
+func documentedFlags(text string) []string {
 	var flags []string
 	inside, tag := false, false
 	for _, line := range strings.Split(text, "\n") {
@@ -43,9 +43,9 @@ func TestManual(t *testing.T) {
 		if cmd.hidden {
 			continue
 		}
-		found, _ := filepath.Glob(filepath.Join("..", "..", "man", page(cmd)+".[18]"))
+		found, _ := filepath.Glob(filepath.Join("..", "..", "man", manualPage(cmd)+".[18]"))
 		if len(found) != 1 {
-			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", page(cmd), len(found))
+			t.Errorf("%s: there are %d manual pages of that name in section 1 or 8", manualPage(cmd), len(found))
 			continue
 		}
 		text, err := os.ReadFile(found[0])
@@ -66,7 +66,7 @@ func TestManual(t *testing.T) {
 			want = slices.DeleteFunc(want, func(n string) bool { return slices.Contains([]string{"--dir", "--color", "--help", "-h"}, n) })
 		}
 		slices.Sort(want)
-		if got := documented(string(text)); !slices.Equal(got, want) {
+		if got := documentedFlags(string(text)); !slices.Equal(got, want) {
 			t.Errorf("%s:\nnames the flags %v\nthe command has %v", found[0], got, want)
 		}
 		if strings.HasSuffix(found[0], ".8") {
@@ -83,7 +83,7 @@ func TestManual(t *testing.T) {
 // TestHelp holds that every command that people see explains itself with two examples and at most a page.
 func TestHelp(t *testing.T) {
 	for _, cmd := range commands() {
-		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.brief == "" || cmd.about == "") {
+		if !cmd.hidden && (len(cmd.examples) < 2 || cmd.summary == "" || cmd.description == "") {
 			t.Errorf("%s: it needs a description and two examples", cmd.name)
 		}
 	}
@@ -91,7 +91,7 @@ func TestHelp(t *testing.T) {
 
 // TestCompletionScripts holds that the scripts in etc are those that roost completion prints.
 func TestCompletionScripts(t *testing.T) {
-	for shell, want := range completions() {
+	for shell, want := range completionScripts() {
 		file := filepath.Join("..", "..", "etc", "completion", "roost."+shell)
 		if got, err := os.ReadFile(file); err != nil || string(got) != want {
 			t.Errorf("%s is not what roost completion %s prints (%v)", file, shell, err)

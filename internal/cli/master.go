@@ -11,9 +11,9 @@ import (
 
 func upCommand() *command {
 	return &command{
-		name: "up", group: groupPool, brief: "run a whole pool on this machine", most: 0, do: up,
-		about: "Starts a pool on this machine, for you alone and without any configuration, and keeps it running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
-		examples: []example{
+		name: "up", group: groupPool, summary: "run a whole pool on this machine", maxOperands: 0, run: startPool,
+		description: "Starts a pool on this machine, for you alone and without any configuration, and keeps it running until Ctrl-C. All of it lies in one directory: --dir, else $ROOST_DIR, else roost in your state directory (~/.local/state). Jobs that still wait go on when the pool is started again.",
+		examples: []commandExample{
 			{"roost up", "a pool with one node that has all of this machine"},
 			{"roost up --nodes 4 --cpus 8 --dir /tmp/pool", "four nodes of two cores each, to try things"},
 		},
@@ -27,35 +27,35 @@ func upCommand() *command {
 	}
 }
 
-func up(c *call) error {
-	opt := master.UpOptions{Dir: c.text("dir"), Nodes: c.count("nodes"), Desktop: c.flag("desktop"), Stdout: c.stdout}
+func startPool(c *invocation) error {
+	opt := master.UpOptions{Dir: c.stringFlag("dir"), Nodes: c.countFlag("nodes"), Desktop: c.flag("desktop"), Stdout: c.stdout}
 	if c.flag("quiet") {
 		opt.Stdout = nil
 	}
-	if c.given("nodes") && opt.Nodes < 1 {
-		return usage("--nodes: a pool has at least one node")
+	if c.isFlagSet("nodes") && opt.Nodes < 1 {
+		return usageErrorf("--nodes: a pool has at least one node")
 	}
 	var err error
-	if text := c.text("cpus"); text != "" {
+	if text := c.stringFlag("cpus"); text != "" {
 		if opt.CPUs, err = parseCores(text); err != nil {
 			return err
 		}
 	}
-	if text := c.text("memory"); text != "" {
+	if text := c.stringFlag("memory"); text != "" {
 		if opt.Memory, err = roost.ParseBytes(text); err != nil {
-			return usage("--memory: %v", err)
+			return usageErrorf("--memory: %v", err)
 		}
 	}
-	ctx, cancel := daemon.Context()
+	ctx, cancel := daemon.SignalContext()
 	defer cancel()
 	return master.Up(ctx, opt)
 }
 
 func masterCommand() *command {
 	return &command{
-		name: "master", group: groupPool, brief: "run the daemons that a node file names", most: 0, do: runMaster,
-		about: "Starts the daemons that a node file names, watches them, and starts again what dies. This is what runs on each host of a pool of several; roost-node(5) describes the file.",
-		examples: []example{
+		name: "master", group: groupPool, summary: "run the daemons that a node file names", maxOperands: 0, run: runMaster,
+		description: "Starts the daemons that a node file names, watches them, and starts again what dies. This is what runs on each host of a pool of several; roost-node(5) describes the file.",
+		examples: []commandExample{
 			{"roost master --config /etc/roost/node.hcl", "run this host's part of the pool"},
 			{"systemctl enable --now roost", "the same, at each boot"},
 		},
@@ -63,14 +63,14 @@ func masterCommand() *command {
 	}
 }
 
-func runMaster(c *call) error {
-	ctx, cancel := daemon.Context()
+func runMaster(c *invocation) error {
+	ctx, cancel := daemon.SignalContext()
 	defer cancel()
-	n, err := config.Load(c.text("config"))
+	n, err := config.Load(c.stringFlag("config"))
 	if err != nil {
 		return err
 	}
 	daemon.Logger("master") // for what the packages below have to say
-	warnOf(n)
-	return master.Run(ctx, n, master.Options{Ready: daemon.Ready})
+	printWarnings(n)
+	return master.Run(ctx, n, master.RunOptions{Ready: daemon.ReportReady})
 }

@@ -5,7 +5,7 @@ import "strconv"
 // compareNames orders names so that n2 comes before n10.
 func compareNames(a, b string) int {
 	for a != "" && b != "" {
-		da, db := digits(a), digits(b)
+		da, db := leadingDigits(a), leadingDigits(b)
 		if da > 0 && db > 0 {
 			x, _ := strconv.ParseUint(a[:min(da, 18)], 10, 64)
 			y, _ := strconv.ParseUint(b[:min(db, 18)], 10, 64)
@@ -26,7 +26,7 @@ func compareNames(a, b string) int {
 	return len(a) - len(b)
 }
 
-func digits(s string) int {
+func leadingDigits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
 		n++

@@ -5,12 +5,12 @@ import (
 	"io"
 )
 
-// document is the outermost object of what a command prints.
-type document map[string]any
+// jsonDocument is the outermost object of what a command prints.
+type jsonDocument map[string]any
 
 // printJSON prints one document on several lines.
-func printJSON(w io.Writer, d document) error {
-	d["v"] = version
+func printJSON(w io.Writer, d jsonDocument) error {
+	d["v"] = recordVersion
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
@@ -18,12 +18,12 @@ func printJSON(w io.Writer, d document) error {
 }
 
 // printLine prints one document of a stream, on one line.
-func printLine(w io.Writer, d document) error {
-	d["v"] = version
+func printLine(w io.Writer, d jsonDocument) error {
+	d["v"] = recordVersion
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return enc.Encode(d)
 }
 
 // The records that --json prints. Fields are only ever added; version rises if one had to change its meaning. roost-json(7) describes them.
-const version = 1
+const recordVersion = 1

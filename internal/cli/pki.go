@@ -10,21 +10,21 @@ import (
 
 func pkiCommand() *command {
 	return &command{
-		name:  "pki",
-		group: groupPool,
-		brief: "make the certificates by which nodes know each other",
-		args:  "init DIR [POOL] | issue DIR NODE [ROLE…]",
-		about: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes a key and a certificate for a node, in DIR as well, " +
+		name:     "pki",
+		group:    groupPool,
+		summary:  "make the certificates by which nodes know each other",
+		synopsis: "init DIR [POOL] | issue DIR NODE [ROLE…]",
+		description: "init makes a pool's authority in DIR, which should be where nobody else can read. issue makes a key and a certificate for a node, in DIR as well, " +
 			"and prints the tls block for its node file. The roles are collector, negotiator, schedd, startd and checkpoint-server; schedd and startd unless said.",
-		examples: []example{
+		examples: []commandExample{
 			{"roost pki init /root/pool-ca physics", "make the authority of the pool physics"},
 			{"roost pki issue /root/pool-ca central collector negotiator", "make the central manager's certificate"},
 			{"roost pki issue /root/pool-ca n1", "make one for a node that submits and runs jobs"},
 		},
-		least: 2,
-		most:  -1,
-		wants: "init or issue, and a directory",
-		do: func(c *call) error {
+		minOperands: 2,
+		maxOperands: -1,
+		operandName: "init or issue, and a directory",
+		run: func(c *invocation) error {
 			verb, dir, rest := c.args[0], c.args[1], c.args[2:]
 			switch {
 			case verb == "init" && len(rest) <= 1:
@@ -37,7 +37,7 @@ func pkiCommand() *command {
 	}
 }
 
-func (c *call) pkiInit(dir, pool string) error {
+func (c *invocation) pkiInit(dir, pool string) error {
 	if err := pki.Init(dir, pool); err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *call) pkiInit(dir, pool string) error {
 	return nil
 }
 
-func (c *call) pkiIssue(dir, node string, names []string) error {
+func (c *invocation) pkiIssue(dir, node string, names []string) error {
 	roles := []auth.Role{auth.Schedd, auth.Startd}
 	if len(names) > 0 {
 		roles = nil

@@ -13,25 +13,25 @@ import (
 
 func printjobCommand() *command {
 	return &command{
-		name: "printjob", group: groupPBS, brief: "print what is known of a job, or its script", args: "[-a | -s] JOB…", raw: true, most: -1, do: printjob,
-		about: "Prints how jobs stand and their attributes, also of those that have ended. There are no files of jobs to be read: an operand is the id of a job.",
-		examples: []example{
+		name: "printjob", group: groupPBS, summary: "print what is known of a job, or its script", synopsis: "[-a | -s] JOB…", rawArgs: true, maxOperands: -1, run: printjob,
+		description: "Prints how jobs stand and their attributes, also of those that have ended. There are no files of jobs to be read: an operand is the id of a job.",
+		examples: []commandExample{
 			{"printjob 123", "everything about a job"},
 			{"printjob -s 123", "its script, which only its user and administrators see"},
 		},
-		flags: []ucli.Flag{short("a", "", "without the attributes"), short("s", "", "only the script")},
+		flags: []ucli.Flag{shortFlag("a", "", "without the attributes"), shortFlag("s", "", "only the script")},
 	}
 }
 
-func printjob(c *call) error {
-	if c.asksVersion() {
+func printjob(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "as")
 	switch {
 	case err != nil:
 		return c.pbsUsage(err.Error())
-	case len(o.operands) == 0 || o.has('a') && o.has('s'):
+	case len(o.operands) == 0 || o.isSet('a') && o.isSet('s'):
 		return c.pbsUsage("")
 	}
 	code := 0
@@ -41,45 +41,45 @@ func printjob(c *call) error {
 		}
 	}
 	if code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	return nil
 }
 
 // printJob prints one job, and returns the exit status for it.
-func (c *call) printJob(text string, o *options) int {
-	id, ok := pbsID(text)
+func (c *invocation) printJob(text string, o *pbsOptions) int {
+	id, ok := parsePBSID(text)
 	if !ok {
-		fmt.Fprintf(c.stderr, "printjob: illegally formed job identifier: %s\n", qstat.Visible(text))
+		fmt.Fprintf(c.stderr, "printjob: illegally formed job identifier: %s\n", qstat.VisibleText(text))
 		return 1
 	}
-	s, err := c.one(id, &wire.QueryRequest{Ads: true})
+	s, err := c.findJob(id, &wire.QueryRequest{Ads: true})
 	if err != nil {
-		return c.pbsSay(text, err, false)
+		return c.printOperandError(text, err, false)
 	}
-	j := c.pbsJob(s)
-	if o.has('s') {
+	j := c.newPBSJob(s)
+	if o.isSet('s') {
 		return c.printScript(j)
 	}
 	rule := strings.Repeat("-", 51)
 	fmt.Fprintf(c.stdout, "%s\njobid:\t\t%s\n%s\n", rule, pbsName(s.GetId(), s.GetArray()), rule)
 	for _, line := range [][2]string{{"state:", pbsState(s)}, {"substate:", j.substate()}, {"queue:", pbsQueue(s)}, {"owner:", s.GetOwner() + "@" + j.host}, {"host:", s.GetNode()}} {
 		if line[1] != "" {
-			fmt.Fprintf(c.stdout, "%-10s\t%s\n", line[0], qstat.Visible(line[1]))
+			fmt.Fprintf(c.stdout, "%-10s\t%s\n", line[0], qstat.VisibleText(line[1]))
 		}
 	}
-	if o.has('a') {
+	if o.isSet('a') {
 		return 0
 	}
 	fmt.Fprintln(c.stdout, "--attributes--")
 	for _, a := range j.attributes() {
-		fmt.Fprintf(c.stdout, "%s = %s\n", strings.TrimSuffix(a.Name+"."+a.Resource, "."), qstat.Visible(a.Text()))
+		fmt.Fprintf(c.stdout, "%s = %s\n", strings.TrimSuffix(a.Name+"."+a.Resource, "."), qstat.VisibleText(a.Text()))
 	}
 	return 0
 }
 
 // printScript prints the script of a job, as it was submitted.
-func (c *call) printScript(j *pbsJob) int {
+func (c *invocation) printScript(j *pbsJob) int {
 	id := pbsName(j.GetId(), j.GetArray())
 	_, large := j.ad.Str(roost.AttrScriptFile)
 	script, has := j.ad.Str(roost.AttrScript)

@@ -13,187 +13,187 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// progress shows how far jobs are while somebody waits for them.
-type progress interface {
-	update(t *tally, e *wire.WatchEvent)
-	end(t *tally)
+// progressDisplay shows how far jobs are while somebody waits for them.
+type progressDisplay interface {
+	update(t *jobProgress, e *wire.WatchEvent)
+	end(t *jobProgress)
 }
 
-// progress chooses how to show it: bars on a terminal, lines elsewhere.
-func (c *call) progress(quiet bool) progress {
+// newProgress chooses how to show it: bars on a terminal, lines elsewhere.
+func (c *invocation) newProgress(quiet bool) progressDisplay {
 	switch {
-	case c.cmd.name == "wait" && c.json():
+	case c.cmd.name == "wait" && c.wantsJSON():
 		return &jsonProgress{c}
 	case quiet:
 		return noProgress{}
 	case c.err.terminal:
-		return &bars{call: c, began: c.now()}
+		return &barProgress{invocation: c, began: c.now()}
 	}
-	return &lines{call: c}
+	return &lineProgress{invocation: c}
 }
 
 type noProgress struct{}
 
-func (noProgress) update(*tally, *wire.WatchEvent) {}
-func (noProgress) end(*tally)                      {}
+func (noProgress) update(*jobProgress, *wire.WatchEvent) {}
+func (noProgress) end(*jobProgress)                      {}
 
 // jsonProgress prints each change for programs.
-type jsonProgress struct{ *call }
+type jsonProgress struct{ *invocation }
 
-func (p *jsonProgress) update(_ *tally, e *wire.WatchEvent) {
+func (p *jsonProgress) update(_ *jobProgress, e *wire.WatchEvent) {
 	failed := make([]jobRecord, len(e.GetFailed()))
 	for i, s := range e.GetFailed() {
-		failed[i] = recordOf(s, true)
+		failed[i] = jobRecordOf(s, true)
 	}
-	printLine(p.stdout, document{"job": recordOf(e.GetStatus(), false), "failed": failed})
+	printLine(p.stdout, jsonDocument{"job": jobRecordOf(e.GetStatus(), false), "failed": failed})
 }
 
-func (p *jsonProgress) end(*tally) {}
+func (p *jsonProgress) end(*jobProgress) {}
 
-// lineEvery is how often a log is told about progress.
-const lineEvery = 10 * time.Second
+// lineInterval is how often a log is told about progress.
+const lineInterval = 10 * time.Second
 
-// lines prints a line now and then.
-type lines struct {
-	*call
-	last   time.Time
-	said   string
-	failed int
-	held   map[string]bool
+// lineProgress prints a line now and then.
+type lineProgress struct {
+	*invocation
+	lastPrinted time.Time
+	lastText    string
+	failed      int
+	held        map[string]bool
 }
 
-func (p *lines) update(t *tally, e *wire.WatchEvent) {
+func (p *lineProgress) update(t *jobProgress, e *wire.WatchEvent) {
 	now := p.now()
-	if n := t.failed(); n > p.failed && t.sample != nil && p.failed == 0 && t.only() == nil {
+	if n := t.failedCount(); n > p.failed && t.failedTask != nil && p.failed == 0 && t.onlyJob() == nil {
 		p.failed = n
-		fmt.Fprintln(p.stderr, "failed: "+failure(t.sample))
+		fmt.Fprintln(p.stderr, "failed: "+failureText(t.failedTask))
 	}
-	if s := e.GetStatus(); heldBack(s) != "" && !p.held[s.GetId()] {
+	if s := e.GetStatus(); holdReason(s) != "" && !p.held[s.GetId()] {
 		if p.held == nil {
 			p.held = map[string]bool{}
 		}
 		p.held[s.GetId()] = true
-		fmt.Fprintln(p.stderr, "held: "+heldBack(s))
+		fmt.Fprintln(p.stderr, "held: "+holdReason(s))
 	}
-	if p.last.IsZero() || now.Sub(p.last) >= lineEvery {
-		p.last = now
-		p.say(t)
+	if p.lastPrinted.IsZero() || now.Sub(p.lastPrinted) >= lineInterval {
+		p.lastPrinted = now
+		p.printState(t)
 	}
 }
 
-// say prints how far everything is, unless that was the last thing said.
-func (p *lines) say(t *tally) {
-	if text := fmt.Sprintf("%s: %s", t.title(0), t); text != p.said {
-		p.said = text
+// printState prints how far everything is, unless that was the last thing said.
+func (p *lineProgress) printState(t *jobProgress) {
+	if text := fmt.Sprintf("%s: %s", t.title(0), t); text != p.lastText {
+		p.lastText = text
 		fmt.Fprintln(p.stderr, text)
 	}
 }
 
-func (p *lines) end(t *tally) {
-	if len(t.jobs) > 0 && t.open() == 0 {
-		p.say(t)
-		if s := t.only(); s != nil && failures(s) > 0 {
-			fmt.Fprintln(p.stderr, "failed: "+failure(s))
+func (p *lineProgress) end(t *jobProgress) {
+	if len(t.jobs) > 0 && t.openCount() == 0 {
+		p.printState(t)
+		if s := t.onlyJob(); s != nil && failedCount(s) > 0 {
+			fmt.Fprintln(p.stderr, "failed: "+failureText(s))
 		}
 	}
 }
 
-// only is the job, when it is one of a single task.
-func (t *tally) only() *wire.JobStatus {
+// onlyJob is the job, when it is one of a single task.
+func (t *jobProgress) onlyJob() *wire.JobStatus {
 	if len(t.order) != 1 || t.jobs[t.order[0]].GetTasks() > 1 {
 		return nil
 	}
 	return t.jobs[t.order[0]]
 }
 
-// bars draws one bar for everything that is waited for.
-type bars struct {
-	*call
-	began time.Time
-	base  int // tasks that had ended before we looked
-	pool  *mpb.Progress
-	bar   *mpb.Bar
-	words atomic.Pointer[words]
+// barProgress draws one bar for everything that is waited for.
+type barProgress struct {
+	*invocation
+	began       time.Time
+	initialDone int // tasks that had ended before we looked
+	pool        *mpb.Progress
+	bar         *mpb.Bar
+	words       atomic.Pointer[barLabels]
 }
 
-// words is what stands around the bar. The goroutine that draws reads it, so it is replaced whole.
-type words struct{ title, counts, sample string } // the sample is a task that needs attention
+// barLabels is what stands around the bar. The goroutine that draws reads it, so it is replaced whole.
+type barLabels struct{ title, countsText, sample string } // the sample is a task that needs attention
 
-func (p *bars) snapshot() words { return *p.words.Load() }
+func (p *barProgress) poolSnapshot() barLabels { return *p.words.Load() }
 
-func (p *bars) set(t *tally) {
-	w := &words{title: t.title(max(p.err.width/3, 12))}
-	if n := t.running(); n > 0 {
-		w.counts = fmt.Sprintf("%d running", n)
+func (p *barProgress) setTotals(t *jobProgress) {
+	w := &barLabels{title: t.title(max(p.err.width/3, 12))}
+	if n := t.runningCount(); n > 0 {
+		w.countsText = fmt.Sprintf("%d running", n)
 	}
-	if n := t.failed(); n > 0 {
-		w.counts = strings.TrimPrefix(w.counts+", "+p.err.paint(red, fmt.Sprintf("%d failed", n)), ", ")
+	if n := t.failedCount(); n > 0 {
+		w.countsText = strings.TrimPrefix(w.countsText+", "+p.err.colourText(red, fmt.Sprintf("%d failed", n)), ", ")
 	}
-	if n := t.held(); n > 0 {
-		w.counts = strings.TrimPrefix(w.counts+", "+p.err.paint(yellow, fmt.Sprintf("%d held", n)), ", ")
+	if n := t.heldCount(); n > 0 {
+		w.countsText = strings.TrimPrefix(w.countsText+", "+p.err.colourText(yellow, fmt.Sprintf("%d held", n)), ", ")
 	}
-	if t.sample != nil && t.only() == nil {
-		w.sample = "failed: " + failure(t.sample)
-	} else if t.stuck != nil {
-		w.sample = "held: " + heldBack(t.stuck)
+	if t.failedTask != nil && t.onlyJob() == nil {
+		w.sample = "failed: " + failureText(t.failedTask)
+	} else if t.heldJob != nil {
+		w.sample = "held: " + holdReason(t.heldJob)
 	}
 	p.words.Store(w)
 	if p.bar != nil {
-		p.bar.SetTotal(int64(t.tasks()), false)
-		p.bar.SetCurrent(int64(t.done()))
+		p.bar.SetTotal(int64(t.taskCount()), false)
+		p.bar.SetCurrent(int64(t.doneCount()))
 	}
 }
 
-func (p *bars) update(t *tally, _ *wire.WatchEvent) {
+func (p *barProgress) update(t *jobProgress, _ *wire.WatchEvent) {
 	if p.pool == nil {
-		p.base = t.done()
-		p.set(t)
+		p.initialDone = t.doneCount()
+		p.setTotals(t)
 		p.start(t)
 	}
-	p.set(t)
+	p.setTotals(t)
 }
 
-func (p *bars) start(t *tally) {
+func (p *barProgress) start(t *jobProgress) {
 	p.pool = mpb.NewWithContext(p.ctx, mpb.WithOutput(p.stderr), mpb.WithAutoRefresh(), mpb.WithRefreshRate(100*time.Millisecond))
 	style := mpb.BarStyle().Lbound(" ").Rbound(" ").Filler("━").Tip("━").Padding("─")
 	if p.err.colour {
-		style = style.FillerMeta(func(s string) string { return p.err.paint(green, s) }).TipMeta(func(s string) string { return p.err.paint(green, s) }).
-			PaddingMeta(func(s string) string { return p.err.paint(dim, s) })
+		style = style.FillerMeta(func(s string) string { return p.err.colourText(green, s) }).TipMeta(func(s string) string { return p.err.colourText(green, s) }).
+			PaddingMeta(func(s string) string { return p.err.colourText(dim, s) })
 	}
 	w := p.err.width
-	p.bar = p.pool.New(int64(t.tasks()), style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
-		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.snapshot().title })),
-		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return p.figures(s) })),
+	p.bar = p.pool.New(int64(t.taskCount()), style, mpb.BarWidth(max(min(w-w/3-48, 40), 10)),
+		mpb.PrependDecorators(decor.Any(func(decor.Statistics) string { return p.poolSnapshot().title })),
+		mpb.AppendDecorators(decor.Any(func(s decor.Statistics) string { return p.totalsText(s) })),
 		mpb.BarExtender(mpb.BarFillerFunc(func(to io.Writer, _ decor.Statistics) error {
-			if sample := p.snapshot().sample; sample != "" {
-				_, err := fmt.Fprintln(to, p.err.paint(red, shorten("  "+sample, max(w-1, 20))))
+			if sample := p.poolSnapshot().sample; sample != "" {
+				_, err := fmt.Fprintln(to, p.err.colourText(red, truncateText("  "+sample, max(w-1, 20))))
 				return err
 			}
 			return nil
 		}), false))
 }
 
-// figures is what stands behind the bar: counts, rate and how long it may take yet.
-func (p *bars) figures(s decor.Statistics) string {
+// totalsText is what stands behind the bar: counts, rate and how long it may take yet.
+func (p *barProgress) totalsText(s decor.Statistics) string {
 	text := fmt.Sprintf("%d/%d", s.Current, s.Total)
-	if counts := p.snapshot().counts; counts != "" {
+	if counts := p.poolSnapshot().countsText; counts != "" {
 		text += "  " + counts
 	}
 	elapsed := p.now().Sub(p.began)
-	fresh := s.Current - int64(p.base)
+	fresh := s.Current - int64(p.initialDone)
 	if s.Current >= s.Total {
-		return text + "  in " + span(elapsed)
+		return text + "  in " + spanText(elapsed)
 	}
 	if fresh < 1 || elapsed < 100*time.Millisecond {
-		return text + "  " + span(elapsed)
+		return text + "  " + spanText(elapsed)
 	}
 	rate := float64(fresh) / elapsed.Seconds()
 	left := time.Duration(float64(s.Total-s.Current) / rate * float64(time.Second))
-	return text + "  " + speed(rate) + "  ETA " + span(left)
+	return text + "  " + rateText(rate) + "  ETA " + spanText(left)
 }
 
-// speed is a rate in tasks, per the unit that gives a number people can read.
-func speed(perSecond float64) string {
+// rateText is a rate in tasks, per the unit that gives a number people can read.
+func rateText(perSecond float64) string {
 	switch {
 	case perSecond >= 10:
 		return fmt.Sprintf("%.0f/s", perSecond)
@@ -205,16 +205,16 @@ func speed(perSecond float64) string {
 	return fmt.Sprintf("%.1f/h", perSecond*3600)
 }
 
-func (p *bars) end(t *tally) {
+func (p *barProgress) end(t *jobProgress) {
 	if p.pool == nil {
 		return
 	}
-	p.set(t)
-	if p.bar.Current() < int64(t.tasks()) {
+	p.setTotals(t)
+	if p.bar.Current() < int64(t.taskCount()) {
 		p.bar.Abort(false)
 	}
 	p.pool.Wait()
-	if s := t.only(); s != nil && failures(s) > 0 {
-		fmt.Fprintln(p.stderr, p.err.paint(red, "  failed: "+failure(s)))
+	if s := t.onlyJob(); s != nil && failedCount(s) > 0 {
+		fmt.Fprintln(p.stderr, p.err.colourText(red, "  failed: "+failureText(s)))
 	}
 }

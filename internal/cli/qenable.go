@@ -13,12 +13,12 @@ import (
 
 func qswitchCommand(name, field string, on bool, brief, about string) *command {
 	return &command{
-		name: name, group: groupPBS, brief: brief, args: "QUEUE[@SERVER]…", raw: true, most: -1, about: about,
-		examples: []example{
+		name: name, group: groupPBS, summary: brief, synopsis: "QUEUE[@SERVER]…", rawArgs: true, maxOperands: -1, description: about,
+		examples: []commandExample{
 			{name + " short", "one queue"},
 			{name + " short long@n1", "two of them; the queues are the pool's, whichever server is named"},
 		},
-		do: func(c *call) error { return c.switchQueue(field, on) },
+		run: func(c *invocation) error { return c.switchQueue(field, on) },
 	}
 }
 
@@ -31,15 +31,15 @@ func qswitchCommands() []*command {
 	}
 }
 
-func (c *call) switchQueue(field string, on bool) error {
-	if c.asksVersion() {
+func (c *invocation) switchQueue(field string, on bool) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "")
 	if err != nil || len(o.operands) == 0 {
 		return c.pbsUsage("")
 	}
-	s := &session{call: c}
+	s := &qmgrSession{invocation: c}
 	all, err := s.queues()
 	if err != nil {
 		return c.pbsFail(err)
@@ -47,23 +47,23 @@ func (c *call) switchQueue(field string, on bool) error {
 	code := 0
 	for _, text := range o.operands {
 		name, _, _ := strings.Cut(text, "@")
-		at := slices.IndexFunc(all, func(q ledger.Queue) bool { return q.Name == name })
+		at := slices.IndexFunc(all, func(q ledger.QueuePolicy) bool { return q.Name == name })
 		err := error(&qmgrError{pbseUnknownQueue, "Unknown queue"})
 		if at >= 0 {
 			value := map[bool]string{true: "True", false: "False"}[on]
-			err = s.changeQueue(all[at], all[at], []qmgr.Change{{Name: field, Op: "=", Value: value}})
+			err = s.changeQueue(all[at], all[at], []qmgr.AttributeChange{{Name: field, Op: "=", Value: value}})
 		}
 		if err != nil {
-			words, why, more := strings.Cut(qmgrText(err), ": ")
+			words, why, more := strings.Cut(qmgrErrorText(err), ": ")
 			if more {
 				why = ": " + why
 			}
 			fmt.Fprintf(c.stderr, "%s: %s %s%s\n", c.cmd.name, words, text, why)
-			code = qmgrNumber(err) & 0xff
+			code = qmgrErrorNumber(err) & 0xff
 		}
 	}
 	if code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	return nil
 }

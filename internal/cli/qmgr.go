@@ -17,29 +17,29 @@ import (
 
 func qmgrCommand() *command {
 	return &command{
-		name: "qmgr", group: groupPBS, brief: "see and set queues, the server and nodes", args: "[-a] [-c COMMAND] [-e] [-n] [-z] [SERVER…]", raw: true, most: -1, do: runQmgr,
-		about: "Reads commands, of which each creates, deletes, sets, unsets, lists or prints queues, the server or nodes. What print prints makes the same again. The queues are the pool's, whichever server is named. " +
+		name: "qmgr", group: groupPBS, summary: "see and set queues, the server and nodes", synopsis: "[-a] [-c COMMAND] [-e] [-n] [-z] [SERVER…]", rawArgs: true, maxOperands: -1, run: runQmgr,
+		description: "Reads commands, of which each creates, deletes, sets, unsets, lists or prints queues, the server or nodes. What print prints makes the same again. The queues are the pool's, whichever server is named. " +
 			"Everybody may list and print; who sets something needs the capability for it (roost admin).",
-		examples: []example{
+		examples: []commandExample{
 			{`qmgr -c "print server"`, "the commands that make all that is set"},
 			{`qmgr -c "create queue short queue_type=execution,enabled=True,started=True"`, "make a queue"},
 			{`qmgr -c 'set queue short max_run = "[u:PBS_GENERIC=3],[u:ada=10]"'`, "three running jobs of each user, and ten of ada"},
 			{"qmgr < queues.txt", "do what a file says"},
 		},
 		flags: []ucli.Flag{
-			short("a", "", "stop at the first error"), short("c", "COMMAND", "this one command, and not those on standard input"), short("e", "", "print each command"),
-			short("n", "", "only look whether the commands can be read"), short("z", "", "print no errors"),
+			shortFlag("a", "", "stop at the first error"), shortFlag("c", "COMMAND", "this one command, and not those on standard input"), shortFlag("e", "", "print each command"),
+			shortFlag("n", "", "only look whether the commands can be read"), shortFlag("z", "", "print no errors"),
 		},
 	}
 }
 
-// session is one run of qmgr.
-type session struct {
-	*call
-	quiet, only bool // -z, -n
-	prompt      bool
-	active      map[qmgr.Kind][]string
-	ended       bool
+// qmgrSession is one run of qmgr.
+type qmgrSession struct {
+	*invocation
+	quiet, noExecute bool // -z, -n
+	prompt           bool
+	active           map[qmgr.ObjectKind][]string
+	ended            bool
 }
 
 // qmgrError is a refusal with PBS's number.
@@ -62,51 +62,51 @@ const (
 	pbseResourceBusy = 15174
 )
 
-func runQmgr(c *call) error {
-	if c.asksVersion() {
+func runQmgr(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "ac:enz")
 	if err != nil {
 		return c.pbsUsage(err.Error())
 	}
-	s := &session{call: c, quiet: o.has('z'), only: o.has('n'), active: map[qmgr.Kind][]string{}}
+	s := &qmgrSession{invocation: c, quiet: o.isSet('z'), noExecute: o.isSet('n'), active: map[qmgr.ObjectKind][]string{}}
 	var lines io.Reader = strings.NewReader(o.last('c'))
-	if !o.has('c') {
+	if !o.isSet('c') {
 		lines = c.stdin
 		f, isFile := c.stdin.(*os.File)
 		s.prompt = isFile && screenOf(f).terminal
 	}
-	return s.read(lines, o.has('a'), o.has('e'))
+	return s.readCommands(lines, o.isSet('a'), o.isSet('e'))
 }
 
 // maxLine bounds a command, in bytes.
 const maxLine = 1 << 20
 
-// read does one command after the other. The exit status is that of the last that failed.
-func (s *session) read(from io.Reader, abort, echo bool) error {
+// readCommands does one command after the other. The exit status is that of the last that failed.
+func (s *qmgrSession) readCommands(from io.Reader, abort, echo bool) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
 	code, number, begun := 0, 0, ""
-	s.ask("Qmgr: ")
+	s.callCell("Qmgr: ")
 	for lines.Scan() && !s.ended {
 		number++
 		line := begun + strings.TrimRight(lines.Text(), "\r")
 		if head, continues := strings.CutSuffix(line, `\`); continues && !strings.HasPrefix(strings.TrimSpace(line), "#") {
 			begun = head
-			s.ask("Qmgr< ")
+			s.callCell("Qmgr< ")
 			continue
 		}
 		begun = ""
 		if echo && strings.TrimSpace(line) != "" {
 			fmt.Fprintln(s.stdout, line)
 		}
-		if failed := s.commands(line, abort); failed != 0 {
+		if failed := s.runLine(line, abort); failed != 0 {
 			if code = failed; abort {
 				break
 			}
 		}
-		s.ask("Qmgr: ")
+		s.callCell("Qmgr: ")
 	}
 	if err := lines.Err(); err != nil {
 		return s.pbsFail(err)
@@ -115,16 +115,16 @@ func (s *session) read(from io.Reader, abort, echo bool) error {
 		fmt.Fprintln(s.stdout)
 	}
 	if code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	return nil
 }
 
-// commands does those of one line, and returns the exit status of the last that failed.
-func (s *session) commands(line string, abort bool) (code int) {
-	for _, one := range qmgr.Split(line) {
-		if err := s.line(one); err != nil {
-			if code = s.say(err); abort {
+// runLine does those of one line, and returns the exit status of the last that failed.
+func (s *qmgrSession) runLine(line string, abort bool) (code int) {
+	for _, one := range qmgr.SplitCommands(line) {
+		if err := s.runQmgrCommand(one); err != nil {
+			if code = s.printQmgrError(err); abort {
 				return code
 			}
 		}
@@ -135,14 +135,14 @@ func (s *session) commands(line string, abort bool) (code int) {
 	return code
 }
 
-func (s *session) ask(prompt string) {
+func (s *qmgrSession) callCell(prompt string) {
 	if s.prompt && !s.ended {
 		fmt.Fprint(s.stdout, prompt)
 	}
 }
 
-// say prints an error and returns its exit status.
-func (s *session) say(err error) int {
+// printQmgrError prints an error and returns its exit status.
+func (s *qmgrSession) printQmgrError(err error) int {
 	show := func(format string, args ...any) {
 		if !s.quiet {
 			fmt.Fprintf(s.stderr, format, args...)
@@ -155,8 +155,8 @@ func (s *session) say(err error) int {
 		show("%v\n", syntax)
 		return 2
 	case errors.As(err, &of):
-		number := qmgrNumber(of.err)
-		show("qmgr obj=%s svr=default: %s\n", of.name, qmgrText(of.err))
+		number := qmgrErrorNumber(of.err)
+		show("qmgr obj=%s svr=default: %s\n", of.name, qmgrErrorText(of.err))
 		if number == pbseHook {
 			show("qmgr: hook error returned from server\n")
 		} else {
@@ -164,8 +164,8 @@ func (s *session) say(err error) int {
 		}
 		return number & 0xff
 	}
-	show("qmgr: %s\n", strings.Join(strings.Fields(message(err)), " "))
-	return pbsCode(err)
+	show("qmgr: %s\n", strings.Join(strings.Fields(errorText(err)), " "))
+	return pbsExitStatus(err)
 }
 
 // objectError is what was wrong with one object.
@@ -177,17 +177,17 @@ type objectError struct {
 func (e *objectError) Error() string { return e.err.Error() }
 func (e *objectError) Unwrap() error { return e.err }
 
-// qmgrNumber is PBS's error number.
-func qmgrNumber(err error) int {
+// qmgrErrorNumber is PBS's error number.
+func qmgrErrorNumber(err error) int {
 	var known *qmgrError
 	if errors.As(err, &known) {
 		return known.number
 	}
-	if n := qmgr.Number(err); n != 0 {
+	if n := qmgr.ErrorNumber(err); n != 0 {
 		return n
 	}
-	var kind roost.Kind
-	errors.As(fromWire(err), &kind)
+	var kind roost.ErrorKind
+	errors.As(decodeError(err), &kind)
 	switch kind {
 	case roost.PermissionDenied, roost.Unauthenticated:
 		return 15007
@@ -197,19 +197,19 @@ func qmgrNumber(err error) int {
 	return 15010
 }
 
-func qmgrText(err error) string {
+func qmgrErrorText(err error) string {
 	var known *qmgrError
-	if errors.As(err, &known) || qmgr.Number(err) != 0 {
+	if errors.As(err, &known) || qmgr.ErrorNumber(err) != 0 {
 		return err.Error()
 	}
-	words := map[int]string{15007: "Unauthorized Request", 15014: "Illegal attribute or resource value"}[qmgrNumber(err)]
-	text := strings.Join(strings.Fields(message(err)), " ")
+	words := map[int]string{15007: "Unauthorized Request", 15014: "Illegal attribute or resource value"}[qmgrErrorNumber(err)]
+	text := strings.Join(strings.Fields(errorText(err)), " ")
 	return strings.TrimPrefix(cmp.Or(words, "System error")+": "+text, ": ")
 }
 
-// line does one command.
-func (s *session) line(text string) error {
-	cmd, ok, err := qmgr.Parse(text)
+// runQmgrCommand does one command.
+func (s *qmgrSession) runQmgrCommand(text string) error {
+	cmd, ok, err := qmgr.ParseCommand(text)
 	if err != nil || !ok {
 		return err
 	}
@@ -221,13 +221,13 @@ func (s *session) line(text string) error {
 		fmt.Fprint(s.stdout, qmgr.HelpText(cmd.Topic))
 		return nil
 	case qmgr.Active:
-		return s.activate(cmd)
+		return s.setActive(cmd)
 	case qmgr.Import:
 		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, noHooks}}
 	case qmgr.Export:
 		return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseHook, "hook not found"}}
 	}
-	if s.only {
+	if s.noExecute {
 		return nil
 	}
 	switch cmd.Kind {
@@ -255,12 +255,12 @@ func (s *session) line(text string) error {
 const noHooks = "No support for requested service: there are no hooks in Python: scripts before and after a job are the node files' (roost-node(5)), and what else is to be told notify does"
 
 // onSched does a command to the scheduler, of which there is one: the negotiator that leads.
-func (s *session) onSched(cmd qmgr.Command) error {
+func (s *qmgrSession) onSched(cmd qmgr.Command) error {
 	o, err := s.pool()
 	if err != nil {
 		return err
 	}
-	values := []qmgr.Value{{Name: "scheduling", Text: map[bool]string{true: "False", false: "True"}[o.Pool.Stopped]}}
+	values := []qmgr.AttributeValue{{Name: "scheduling", Text: map[bool]string{true: "False", false: "True"}[o.Pool.Stopped]}}
 	switch cmd.Verb {
 	case qmgr.Set, qmgr.Unset:
 		for _, c := range cmd.Changes {
@@ -271,26 +271,26 @@ func (s *session) onSched(cmd qmgr.Command) error {
 		cmd.Kind, cmd.Names = qmgr.Server, nil
 		return s.onServer(cmd)
 	case qmgr.List:
-		fmt.Fprint(s.stdout, qmgr.Listing("Sched default", values, cmd.Changes))
+		fmt.Fprint(s.stdout, qmgr.ListObject("Sched default", values, cmd.Changes))
 		return nil
 	case qmgr.Print:
-		fmt.Fprint(s.stdout, qmgr.Heading("Create and define scheduler default")+qmgr.Commands(qmgr.Sched, "default", values, cmd.Changes))
+		fmt.Fprint(s.stdout, qmgr.SectionHeading("Create and define scheduler default")+qmgr.PrintCommands(qmgr.Sched, "default", values, cmd.Changes))
 		return nil
 	}
 	return &objectError{strings.Join(cmd.Names, ","), &qmgrError{pbseNotSupported, "No support for requested service: there is one scheduler, and it cannot be made or deleted"}}
 }
 
-// meant are the objects that a command names, or that are active.
-func (s *session) meant(cmd qmgr.Command) []string {
+// selectedObjects are the objects that a command names, or that are active.
+func (s *qmgrSession) selectedObjects(cmd qmgr.Command) []string {
 	if len(cmd.Names) > 0 || cmd.All {
 		return cmd.Names
 	}
 	return s.active[cmd.Kind]
 }
 
-// everyOne reports whether all objects are meant where none was named, and tells if none is. To look at, all are; but nobody changes or deletes all that there
+// selectsAll reports whether all objects are meant where none was named, and tells if none is. To look at, all are; but nobody changes or deletes all that there
 // are without having said so.
-func (s *session) everyOne(cmd qmgr.Command, names []string) bool {
+func (s *qmgrSession) selectsAll(cmd qmgr.Command, names []string) bool {
 	switch {
 	case len(names) > 0 || cmd.Verb == qmgr.Create:
 		return false
@@ -302,13 +302,13 @@ func (s *session) everyOne(cmd qmgr.Command, names []string) bool {
 	return false
 }
 
-// activate says on what commands act that name nothing.
-func (s *session) activate(cmd qmgr.Command) error {
+// setActive says on what commands act that name nothing.
+func (s *qmgrSession) setActive(cmd qmgr.Command) error {
 	if cmd.Kind != "" && len(cmd.Names) > 0 {
 		s.active[cmd.Kind] = cmd.Names
 		return nil
 	}
-	for _, k := range []qmgr.Kind{qmgr.Server, qmgr.Queue, qmgr.Node} {
+	for _, k := range []qmgr.ObjectKind{qmgr.Server, qmgr.Queue, qmgr.Node} {
 		if names := s.active[k]; (cmd.Kind == "" || cmd.Kind == k) && len(names) > 0 {
 			fmt.Fprintf(s.stdout, "active %s:\n    %s\n", k, strings.Join(names, "\n    "))
 		}

@@ -9,7 +9,7 @@ import (
 // qmgrRun runs a command against the pool in dir, and writes it down with what it prints.
 func qmgrRun(t *testing.T, dir, stdin, line string, args ...string) string {
 	t.Helper()
-	a, stdout, stderr := testApp(t, dir)
+	a, stdout, stderr := newTestApp(t, dir)
 	a.stdin = strings.NewReader(stdin)
 	code := a.Run(t.Context(), append(strings.Fields(line), args...))
 	var b strings.Builder
@@ -27,7 +27,7 @@ func qmgrRun(t *testing.T, dir, stdin, line string, args ...string) string {
 	return b.String() + "\n"
 }
 
-const setUp = `# A routing queue before two others.
+const setupCommands = `# A routing queue before two others.
 create queue in queue_type = route, enabled = True, started = True
 set queue in route_destinations = "short,long", route_held_jobs = True
 create queue short \
@@ -56,10 +56,10 @@ set server acl_user_enable = True, acl_users = "-eve@*,+", comment = "new machin
 
 // TestQmgr holds what qmgr prints, its errors, and that what it prints of all makes the same in a pool where nothing is.
 func TestQmgr(t *testing.T) {
-	f := someJobs()
+	f := sampleJobs()
 	dir := f.serve(t)
 	var b strings.Builder
-	b.WriteString(qmgrRun(t, dir, setUp, "qmgr"))
+	b.WriteString(qmgrRun(t, dir, setupCommands, "qmgr"))
 	for _, c := range []string{
 		"print server", "list queue short", "list queue short,long enabled,max_run", "list server max_array_size", "list server total_jobs,state_count", "print queue long max_queued", "list queue nowhere", "create queue short", "set queue nowhere enabled=True",
 		"set queue short colour = blue", "set queue short resources_min.walltime = 2:00:00", "set queue short resources_max.mem = lots", "set server default_queue = nowhere", "set server query_other_jobs = False",
@@ -88,14 +88,14 @@ func TestQmgr(t *testing.T) {
 		b.WriteString(qmgrRun(t, dir, "", line))
 	}
 	f.mu.Lock()
-	f.denies = true
+	f.deniesChanges = true
 	f.mu.Unlock()
 	b.WriteString(qmgrRun(t, dir, "", "qmgr -c", "set queue short enabled=False"))
 	b.WriteString(qmgrRun(t, dir, "", "qdisable short"))
-	golden(t, "qmgr", strings.ReplaceAll(b.String(), dir, "/pool"))
+	compareGolden(t, "qmgr", strings.ReplaceAll(b.String(), dir, "/pool"))
 
 	all := qmgrRun(t, dir, "", "qmgr -c", "print server")
-	other := someJobs()
+	other := sampleJobs()
 	elsewhere := other.serve(t)
 	_, commands, _ := strings.Cut(all, "\n")
 	if got := qmgrRun(t, elsewhere, commands, "qmgr"); strings.Contains(got, "! ") {

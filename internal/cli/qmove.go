@@ -13,9 +13,9 @@ import (
 
 func qmoveCommand() *command {
 	return &command{
-		name: "qmove", group: groupPBS, brief: "move jobs to another queue", args: "DESTINATION JOB…", raw: true, most: -1, do: qmove,
-		about: "Moves jobs, or whole arrays (123[]), that wait to another queue of the node where they were submitted: QUEUE, QUEUE@NODE, or @NODE for its default queue. A reservation is a queue here. What the queue before has given a job it loses, and the new queue gives it what it does not say.",
-		examples: []example{
+		name: "qmove", group: groupPBS, summary: "move jobs to another queue", synopsis: "DESTINATION JOB…", rawArgs: true, maxOperands: -1, run: qmove,
+		description: "Moves jobs, or whole arrays (123[]), that wait to another queue of the node where they were submitted: QUEUE, QUEUE@NODE, or @NODE for its default queue. A reservation is a queue here. What the queue before has given a job it loses, and the new queue gives it what it does not say.",
+		examples: []commandExample{
 			{"qmove long 123", "move a job to the queue long"},
 			{"qmove R12 123", "move a job into a reservation"},
 			{"qmove batch $(qselect -u ann -q short -s Q)", "move all that wait in another"},
@@ -24,8 +24,8 @@ func qmoveCommand() *command {
 	}
 }
 
-func qmove(c *call) error {
-	if c.asksVersion() {
+func qmove(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "")
@@ -35,17 +35,17 @@ func qmove(c *call) error {
 	if len(o.operands) < 2 {
 		return c.pbsUsage("")
 	}
-	queue, server, ok := pbs.Destination(o.operands[0])
+	queue, server, ok := pbs.ParseDestination(o.operands[0])
 	if !ok {
 		fmt.Fprintf(c.stderr, "qmove: illegally formed destination: %s\n", o.operands[0])
-		return exit(2)
+		return exitError(2)
 	}
-	return c.pbsEach(o.operands[1:], func(text, id string, s wire.ScheddClient) int {
-		if own := cmp.Or(idHost(id), c.chosen(), config.HostName()); server != "" && !sameHost(server, own) {
+	return c.eachOperand(o.operands[1:], func(text, id string, s wire.ScheddClient) int {
+		if own := cmp.Or(idHost(id), c.defaultServer(), config.HostName()); server != "" && !sameHost(server, own) {
 			fmt.Fprintf(c.stderr, "qmove: No support for requested service %s: a job stays at the node where it was submitted, %s; submit it on %s\n", text, own, server)
 			return pbsNoSupport
 		}
-		reply, err := c.actOn(s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
-		return c.pbsResult(text, reply, err, false)
+		reply, err := c.actAtSchedd(s, &wire.ActRequest{Verb: wire.ActRequest_MOVE, Queue: queue}, id)
+		return c.printOperandResult(text, reply, err, false)
 	})
 }

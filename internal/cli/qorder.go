@@ -12,9 +12,9 @@ import (
 
 func qorderCommand() *command {
 	return &command{
-		name: "qorder", group: groupPBS, brief: "let two jobs change places", args: "JOB JOB", raw: true, most: -1, do: qorder,
-		about: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that, and qstat lists it there. Jobs of two queues change these too, if each suits the other's.",
-		examples: []example{
+		name: "qorder", group: groupPBS, summary: "let two jobs change places", synopsis: "JOB JOB", rawArgs: true, maxOperands: -1, run: qorder,
+		description: "Lets two jobs, or arrays (123[]), that wait change their places: each starts where the other would have, as far as their age decides that, and qstat lists it there. Jobs of two queues change these too, if each suits the other's.",
+		examples: []commandExample{
 			{"qorder 123 124", "let 124 start before 123"},
 			{"qorder '123[]' 125", "the same for an array and a job"},
 		},
@@ -22,8 +22,8 @@ func qorderCommand() *command {
 	}
 }
 
-func qorder(c *call) error {
-	if c.asksVersion() {
+func qorder(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "")
@@ -36,26 +36,26 @@ func qorder(c *call) error {
 	var ids, hosts [2]string
 	for i, text := range o.operands {
 		text = strings.TrimSpace(text)
-		id, ok := pbsID(text)
+		id, ok := parsePBSID(text)
 		if !ok {
-			fmt.Fprintf(c.stderr, "qorder: illegally formed job identifier: %s\n", qstat.Visible(text))
-			return exit(1)
+			fmt.Fprintf(c.stderr, "qorder: illegally formed job identifier: %s\n", qstat.VisibleText(text))
+			return exitError(1)
 		}
-		if ids[i], hosts[i] = id, idHost(id); pbsHost(text) != "" {
-			ids[i], hosts[i] = id+"."+pbsHost(text), pbsHost(text)
+		if ids[i], hosts[i] = id, idHost(id); operandHost(text) != "" {
+			ids[i], hosts[i] = id+"."+operandHost(text), operandHost(text)
 		}
 	}
 	if hosts[0] != "" && hosts[1] != "" && !sameHost(hosts[0], hosts[1]) {
 		fmt.Fprintln(c.stderr, "qorder: both jobs ids must specify the same server")
-		return exit(1)
+		return exitError(1)
 	}
-	s, err := c.scheddOf(hosts[0])
+	s, err := c.jobSchedd(hosts[0])
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	reply, err := c.actOn(s, &wire.ActRequest{Verb: wire.ActRequest_ORDER}, ids[:]...)
-	if code := c.pbsResult(o.operands[0]+" or "+o.operands[1], reply, err, false); code != 0 {
-		return exit(code)
+	reply, err := c.actAtSchedd(s, &wire.ActRequest{Verb: wire.ActRequest_ORDER}, ids[:]...)
+	if code := c.printOperandResult(o.operands[0]+" or "+o.operands[1], reply, err, false); code != 0 {
+		return exitError(code)
 	}
 	return nil
 }

@@ -15,15 +15,15 @@ import (
 
 func qrunCommand() *command {
 	return &command{
-		name: "qrun", group: groupPBS, brief: "start jobs now, out of turn", args: "[-a] [-H HOST[+HOST…]] JOB…", raw: true, most: -1, do: qrun,
-		about: "Has jobs that wait start now, before all others: past fair share, bands, quotas and limits on what runs, but not past what machines have, nor past their owners. It is for who administers jobs. It waits until each runs, or says why no machine can take it; then the job takes its turn again.",
-		examples: []example{
+		name: "qrun", group: groupPBS, summary: "start jobs now, out of turn", synopsis: "[-a] [-H HOST[+HOST…]] JOB…", rawArgs: true, maxOperands: -1, run: qrun,
+		description: "Has jobs that wait start now, before all others: past fair share, bands, quotas and limits on what runs, but not past what machines have, nor past their owners. It is for who administers jobs. It waits until each runs, or says why no machine can take it; then the job takes its turn again.",
+		examples: []commandExample{
 			{"qrun 123", "start a job now, and wait until it runs"},
 			{"qrun -a -H n1+n2 '123[1-5]'", "ask for tasks of an array to start now on n1 or n2, and wait for nothing"},
 		},
 		flags: []ucli.Flag{
-			short("H", "HOSTS", "only on these machines, with + between them"),
-			short("a", "", "return when it is asked for, before the job starts"),
+			shortFlag("H", "HOSTS", "only on these machines, with + between them"),
+			shortFlag("a", "", "return when it is asked for, before the job starts"),
 		},
 	}
 }
@@ -34,8 +34,8 @@ const runPatience = time.Minute
 // pbsUnavailable is what qrun ends with where no machine can take a job now (PBSE_RESCUNAV).
 const pbsUnavailable = 196
 
-func qrun(c *call) error {
-	if c.asksVersion() {
+func qrun(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "H:a")
@@ -46,15 +46,15 @@ func qrun(c *call) error {
 		return c.pbsUsage("")
 	}
 	req := &wire.ActRequest{Verb: wire.ActRequest_RUN, Reason: c.cmd.name}
-	if o.has('H') {
+	if o.isSet('H') {
 		var why string
 		if req.Nodes, why = runHosts(o.last('H')); req.Nodes == nil {
 			return c.pbsUsage("illegal -H value" + why)
 		}
 	}
-	return c.pbsEach(o.operands, func(text, id string, s wire.ScheddClient) int {
-		reply, err := c.actOn(s, req, id)
-		if code := c.pbsResult(text, reply, err, false); code != 0 || o.has('a') {
+	return c.eachOperand(o.operands, func(text, id string, s wire.ScheddClient) int {
+		reply, err := c.actAtSchedd(s, req, id)
+		if code := c.printOperandResult(text, reply, err, false); code != 0 || o.isSet('a') {
 			return code
 		}
 		return c.awaitRun(text, id, s)
@@ -73,7 +73,7 @@ func runHosts(value string) (hosts []string, why string) {
 			return nil, ""
 		case strings.ContainsAny(host, ":="):
 			return nil, ": name machines alone; what the job has of them is what it asks for, which qalter -l changes"
-		case strings.ContainsFunc(host, unfitForID):
+		case strings.ContainsFunc(host, isInvalidID):
 			return nil, ""
 		}
 		hosts = append(hosts, host)
@@ -82,13 +82,13 @@ func runHosts(value string) (hosts []string, why string) {
 }
 
 // awaitRun waits until a job that was asked to run now does, or it is known why it cannot.
-func (c *call) awaitRun(text, id string, s wire.ScheddClient) int {
+func (c *invocation) awaitRun(text, id string, s wire.ScheddClient) int {
 	ctx, cancel := context.WithTimeout(c.ctx, runPatience)
 	defer cancel()
 	waiting := *c
 	waiting.ctx = ctx
 	var last *wire.JobStatus
-	err := waiting.persist(submitPatience, func(ctx context.Context, alive func()) error {
+	err := waiting.retry(submitTimeout, func(ctx context.Context, alive func()) error {
 		stream, err := s.Watch(ctx, &wire.WatchRequest{Selection: &wire.Selection{Selectors: []string{id}}})
 		for err == nil {
 			var e *wire.WatchEvent
@@ -101,18 +101,18 @@ func (c *call) awaitRun(text, id string, s wire.ScheddClient) int {
 		}
 		return err
 	})
-	text = c.wholeID(text)
+	text = c.fullOperand(text)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		fmt.Fprintf(c.stderr, "%s: no answer within %v, and it is asked for still: %s: see roost why %s\n", c.cmd.name, runPatience, text, id)
 		return pbsSystem
 	case err != nil:
-		return c.pbsSay(text, err, false)
+		return c.printOperandError(text, err, false)
 	case last.GetRunNow().GetDenied() != "":
-		fmt.Fprintf(c.stderr, "%s: Resources temporarily unavailable %s: %s\n", c.cmd.name, text, printable(last.GetRunNow().GetDenied()))
+		fmt.Fprintf(c.stderr, "%s: Resources temporarily unavailable %s: %s\n", c.cmd.name, text, printableText(last.GetRunNow().GetDenied()))
 		return pbsUnavailable
 	case last.GetCounts()[roost.Held.String()] > 0 && !last.GetArray() || last.GetState() == roost.Held.String():
-		return c.pbsSay(text, roost.Conflict, false)
+		return c.printOperandError(text, roost.Conflict, false)
 	}
 	return 0
 }

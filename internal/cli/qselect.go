@@ -14,38 +14,38 @@ import (
 
 func qselectCommand() *command {
 	return &command{
-		name: "qselect", group: groupPBS, brief: "list the ids of jobs that meet conditions", raw: true, most: -1, do: qselect,
-		args:  "[-a [OP]TIME] [-A ACCOUNT] [-c [OP]INTERVAL] [-h HOLDS] [-H] [-J] [-l RESOURCE OP VALUE,…] [-N NAME] [-p [OP]PRIORITY] [-P PROJECT] [-q DESTINATION] [-r y|n] [-s STATES] [-t SUBOPTION[OP]TIME] [-T] [-u USERS] [-x]",
-		about: "Prints the ids of the jobs that meet all conditions, one a line; without any, of all jobs that have not ended, of everybody and from the whole pool. OP is .eq., .ne., .gt., .ge., .lt. or .le., and .eq. where none is given. TIME is a date as qsub -a takes it. That nothing meets the conditions is no error.",
-		examples: []example{
+		name: "qselect", group: groupPBS, summary: "list the ids of jobs that meet conditions", rawArgs: true, maxOperands: -1, run: qselect,
+		synopsis:    "[-a [OP]TIME] [-A ACCOUNT] [-c [OP]INTERVAL] [-h HOLDS] [-H] [-J] [-l RESOURCE OP VALUE,…] [-N NAME] [-p [OP]PRIORITY] [-P PROJECT] [-q DESTINATION] [-r y|n] [-s STATES] [-t SUBOPTION[OP]TIME] [-T] [-u USERS] [-x]",
+		description: "Prints the ids of the jobs that meet all conditions, one a line; without any, of all jobs that have not ended, of everybody and from the whole pool. OP is .eq., .ne., .gt., .ge., .lt. or .le., and .eq. where none is given. TIME is a date as qsub -a takes it. That nothing meets the conditions is no error.",
+		examples: []commandExample{
 			{"qselect -u ann -s QW", "Ann's jobs that wait"},
 			{"qdel $(qselect -u ann -l walltime.gt.24:00:00)", "delete those that want more than a day"},
 			{"qselect -x -t q.ge.202611010000", "what was submitted since the first of November, ended or not"},
 		},
 		flags: []ucli.Flag{
-			short("a", "[OP]TIME", "by the time before which they do not start"),
-			short("A", "ACCOUNT", "of this account"),
-			short("c", "[OP]INTERVAL", "by how often checkpoints are taken: n, s, c=MINUTES, c or u, from seldom to often"),
-			short("h", "HOLDS", "with exactly these holds: letters of u, o and s, or n for none"),
-			short("H", "", "only jobs that have ended"),
-			short("J", "", "only arrays, and with -T their tasks"),
-			short("l", "RESOURCE OP VALUE", "by what they ask for, as in ncpus.ge.4,mem.lt.8gb; also with = != > >= < <="),
-			short("N", "NAME", "of this name"),
-			short("p", "[OP]PRIORITY", "by their priority"),
-			short("P", "PROJECT", "the same as -A"),
-			short("q", "DESTINATION", "of a QUEUE, submitted at a @NODE, or both: QUEUE@NODE"),
-			short("r", "y|n", "that may be run twice, or may not"),
-			short("s", "STATES", "in one of these states: letters of BEFHMQRSTUWX"),
-			short("t", "SUBOPTION[OP]TIME", "by a time of theirs: a for -a, c or q submitted, e ready to run, m last changed, s started"),
-			short("T", "", "arrays with their tasks"),
-			short("u", "USERS", "of these users, with commas between them"),
-			short("x", "", "also jobs that have ended"),
+			shortFlag("a", "[OP]TIME", "by the time before which they do not start"),
+			shortFlag("A", "ACCOUNT", "of this account"),
+			shortFlag("c", "[OP]INTERVAL", "by how often checkpoints are taken: n, s, c=MINUTES, c or u, from seldom to often"),
+			shortFlag("h", "HOLDS", "with exactly these holds: letters of u, o and s, or n for none"),
+			shortFlag("H", "", "only jobs that have ended"),
+			shortFlag("J", "", "only arrays, and with -T their tasks"),
+			shortFlag("l", "RESOURCE OP VALUE", "by what they ask for, as in ncpus.ge.4,mem.lt.8gb; also with = != > >= < <="),
+			shortFlag("N", "NAME", "of this name"),
+			shortFlag("p", "[OP]PRIORITY", "by their priority"),
+			shortFlag("P", "PROJECT", "the same as -A"),
+			shortFlag("q", "DESTINATION", "of a QUEUE, submitted at a @NODE, or both: QUEUE@NODE"),
+			shortFlag("r", "y|n", "that may be run twice, or may not"),
+			shortFlag("s", "STATES", "in one of these states: letters of BEFHMQRSTUWX"),
+			shortFlag("t", "SUBOPTION[OP]TIME", "by a time of theirs: a for -a, c or q submitted, e ready to run, m last changed, s started"),
+			shortFlag("T", "", "arrays with their tasks"),
+			shortFlag("u", "USERS", "of these users, with commas between them"),
+			shortFlag("x", "", "also jobs that have ended"),
 		},
 	}
 }
 
-func qselect(c *call) error {
-	if c.asksVersion() {
+func qselect(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
@@ -59,28 +59,28 @@ func qselect(c *call) error {
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	wanted := &selecting{call: c, dialect: dialect}
-	if refused := wanted.read(o); refused != nil {
+	wanted := &qselectFilter{invocation: c, dialect: dialect}
+	if refused := wanted.readOptions(o); refused != nil {
 		fmt.Fprintf(c.stderr, "qselect: %v\n", refused)
-		return exit(refused.code)
+		return exitError(refused.code)
 	}
-	if wanted.at != "" {
-		node, ok := c.serverNamed(wanted.at)
+	if wanted.scheddNode != "" {
+		node, ok := c.findServer(wanted.scheddNode)
 		if !ok {
-			return c.unknownServer(wanted.at)
+			return c.unknownServer(wanted.scheddNode)
 		}
-		wanted.at = cmp.Or(node, wanted.at)
+		wanted.scheddNode = cmp.Or(node, wanted.scheddNode)
 	}
-	l := &pbsList{call: c, Options: qstat.Options{Full: wanted.ads, Subjobs: o.has('T'), Ended: o.has('x') || o.has('H'), OnlyEnded: o.has('H'), Dialect: dialect}}
-	if l.torque() {
-		l.Elements, l.Living = !o.has('J'), !wanted.completed
-		if err := l.look(); err != nil {
+	l := &pbsList{invocation: c, CommandOptions: qstat.CommandOptions{Full: wanted.needsAds, Subjobs: o.isSet('T'), Ended: o.isSet('x') || o.isSet('H'), OnlyEnded: o.isSet('H'), Dialect: dialect}}
+	if l.torqueAttributes() {
+		l.ArrayElements, l.ExcludeEnded = !o.isSet('J'), !wanted.completed
+		if err := l.readHistoryLimit(); err != nil {
 			return c.pbsFail(err)
 		}
 	}
 	out := bufio.NewWriter(c.stdout)
-	err = l.whole("", wanted.at, func(s *wire.JobStatus) error {
-		if wanted.meets(s) {
+	err = l.listAll("", wanted.scheddNode, func(s *wire.JobStatus) error {
+		if wanted.matches(s) {
 			fmt.Fprintln(out, pbsName(s.GetId(), s.GetArray()))
 		}
 		return nil
@@ -94,9 +94,9 @@ func qselect(c *call) error {
 	return nil
 }
 
-// meets reports whether a job meets all conditions.
-func (w *selecting) meets(s *wire.JobStatus) bool {
-	j := candidate{JobStatus: s, call: w.call}
+// matches reports whether a job meets all conditions.
+func (w *qselectFilter) matches(s *wire.JobStatus) bool {
+	j := qselectJob{JobStatus: s, invocation: w.invocation}
 	for _, c := range w.conditions {
 		if !c(&j) {
 			return false
@@ -105,18 +105,18 @@ func (w *selecting) meets(s *wire.JobStatus) bool {
 	return true
 }
 
-// candidate is a job that is looked at, with what qstat -f says of it.
-type candidate struct {
+// qselectJob is a job that is looked at, with what qstat -f says of it.
+type qselectJob struct {
 	*wire.JobStatus
-	*call
+	*invocation
 	attributes map[string]string
 }
 
-// of is an attribute of qstat -f; empty when the job has none of that name.
-func (j *candidate) of(name string) string {
+// attribute is an attribute of qstat -f; empty when the job has none of that name.
+func (j *qselectJob) attribute(name string) string {
 	if j.attributes == nil {
 		j.attributes = make(map[string]string)
-		for _, a := range j.pbsJob(j.JobStatus).attributes() {
+		for _, a := range j.newPBSJob(j.JobStatus).attributes() {
 			if a.Resource != "" {
 				a.Name += "." + a.Resource
 			}

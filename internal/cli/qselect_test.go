@@ -27,18 +27,18 @@ func TestQselectConditions(t *testing.T) {
 		"-a .lt.203001010000": true, "-a .gt.203001010000": false,
 		"-c .ge.c=10": true, "-c n": false, "-c .gt.n": true, "-c u": false, "-c c=10": true, "-c .lt.c": true, "-u ann -N other": false, "-N other -N sim": true,
 	} {
-		a, _, _ := testApp(t, t.TempDir())
+		a, _, _ := newTestApp(t, t.TempDir())
 		a.now = func() time.Time { return now }
-		w := &selecting{call: &call{App: a}}
+		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bad := w.read(o); bad != nil {
+		if bad := w.readOptions(o); bad != nil {
 			t.Errorf("%s: %v", line, bad)
 			continue
 		}
-		if got := w.meets(s); got != want {
+		if got := w.matches(s); got != want {
 			t.Errorf("%s: got %v, want %v", line, got, want)
 		}
 	}
@@ -48,10 +48,10 @@ func TestQselectConditions(t *testing.T) {
 func TestQselectAccounts(t *testing.T) {
 	s := &wire.JobStatus{Id: "7.n1", Tasks: 1, State: "idle", Ad: `[AccountingGroup = "acct"; PBS = [Account_Name = "acct"; project = "proj"]]`}
 	for line, want := range map[string]bool{"-A acct": true, "-P acct": false, "-P proj": true, "-A proj": false, "-A acct -P proj": true} {
-		a, _, _ := testApp(t, t.TempDir())
-		w := &selecting{call: &call{App: a}}
+		a, _, _ := newTestApp(t, t.TempDir())
+		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, _ := getopt(strings.Fields(line), "A:P:")
-		if bad := w.read(o); bad != nil || w.meets(s) != want {
+		if bad := w.readOptions(o); bad != nil || w.matches(s) != want {
 			t.Errorf("%s: %v, want %v (%v)", line, !want, want, bad)
 		}
 	}
@@ -66,13 +66,13 @@ func TestQselectRefuses(t *testing.T) {
 		"-p high": "illegal -p value", "-p 1024": "illegal -p value", "-q @": "illegal -q value", "-q a@b@c": "illegal -q value", "-r maybe": "illegal -r value", "-s RZ": "illegal -s value", "-s ,": "illegal -s value",
 		"-t x1200": "illegal -t value", "-t s": "illegal -t value", "-u ,ann": "illegal -u value", "-u @n1": "illegal -u value",
 	} {
-		a, _, _ := testApp(t, t.TempDir())
-		w := &selecting{call: &call{App: a}}
+		a, _, _ := newTestApp(t, t.TempDir())
+		w := &qselectFilter{invocation: &invocation{App: a}}
 		o, err := getopt(strings.Fields(line), "a:A:c:h:HJl:N:p:P:q:r:s:t:Tu:x")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bad := w.read(o); bad == nil || bad.text != want {
+		if bad := w.readOptions(o); bad == nil || bad.text != want {
 			t.Errorf("%s: got %v, want %s", line, bad, want)
 		}
 	}

@@ -8,20 +8,20 @@ import (
 
 func qsigCommand() *command {
 	return &command{
-		name: "qsig", group: groupPBS, brief: "send running jobs a signal", args: "[-s SIGNAL] JOB…", raw: true, most: -1, do: qsig,
-		about: "Sends a signal to all processes of running jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]). suspend freezes jobs where they are, and resume thaws them: that is no signal, and a program cannot tell. A job that does not run gets none.",
-		examples: []example{
+		name: "qsig", group: groupPBS, summary: "send running jobs a signal", synopsis: "[-s SIGNAL] JOB…", rawArgs: true, maxOperands: -1, run: qsig,
+		description: "Sends a signal to all processes of running jobs, arrays (123[]), tasks of them (123[7]) and ranges of those (123[1-5]). suspend freezes jobs where they are, and resume thaws them: that is no signal, and a program cannot tell. A job that does not run gets none.",
+		examples: []commandExample{
 			{"qsig -s USR1 123", "send a job SIGUSR1"},
 			{"qsig -s SIGKILL '123[7]'", "kill a task of an array, which counts as its failure"},
 			{"qsig -s suspend 123", "freeze a job"},
 			{"qsig -s resume 123", "let it run on"},
 		},
-		flags: []ucli.Flag{short("s", "SIGNAL", "a name with or without SIG, or a number; suspend or resume; without -s SIGTERM")},
+		flags: []ucli.Flag{shortFlag("s", "SIGNAL", "a name with or without SIG, or a number; suspend or resume; without -s SIGTERM")},
 	}
 }
 
-func qsig(c *call) error {
-	if c.asksVersion() {
+func qsig(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "s:")
@@ -34,8 +34,8 @@ func qsig(c *call) error {
 		req.Verb = wire.ActRequest_SUSPEND
 	case req.Signal == "resume" || req.Signal == "admin-resume":
 		req.Verb = wire.ActRequest_RESUME
-	case req.Signal == "" && o.has('s'):
+	case req.Signal == "" && o.isSet('s'):
 		return c.pbsUsage("illegal -s value")
 	}
-	return c.pbsAct(o, req, false)
+	return c.actOnOperands(o, req, false)
 }

@@ -14,10 +14,10 @@ import (
 
 func qstatCommand() *command {
 	return &command{
-		name: "qstat", group: groupPBS, brief: "list jobs, queues and servers as PBS does", raw: true, most: -1, do: runQstat,
-		args:  "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1celR] [-u USERS] [-G|-M] [JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
-		about: "Lists the jobs of all users that have not ended, from wherever in the pool they were submitted, or the jobs named, or those of a queue, or as @NODE those submitted at a node, in the layouts of OpenPBS. A job that has ended is shown with -x or -H only.",
-		examples: []example{
+		name: "qstat", group: groupPBS, summary: "list jobs, queues and servers as PBS does", rawArgs: true, maxOperands: -1, run: runQstat,
+		synopsis:    "[-f [-F FORMAT] [-D DELIMITER]] [-a|-i|-r|-H|-T] [-JptxEwns1celR] [-u USERS] [-G|-M] [JOB…|DESTINATION…] | -Q [-f] [DESTINATION…] | -q [-G|-M] [DESTINATION…] | -B [-f] [SERVER…]",
+		description: "Lists the jobs of all users that have not ended, from wherever in the pool they were submitted, or the jobs named, or those of a queue, or as @NODE those submitted at a node, in the layouts of OpenPBS. A job that has ended is shown with -x or -H only.",
+		examples: []commandExample{
 			{"qstat", "all jobs"},
 			{"qstat @n2", "those that were submitted at n2"},
 			{"qstat -s 123", "why a job waits"},
@@ -26,34 +26,34 @@ func qstatCommand() *command {
 			{"qstat -Q", "the queues"},
 		},
 		flags: []ucli.Flag{
-			short("f", "", "everything about each job, queue or server, an attribute a line"),
-			short("F", "FORMAT", "of -f: json, dsv for one line each, or default"),
-			short("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given; it comes behind -F"),
-			short("a", "", "in the other layout of OpenPBS, with what jobs ask for; so, too, with all options up to -M"),
-			short("i", "", "only jobs that wait, are held or end"),
-			short("r", "", "only jobs that run or are suspended"),
-			short("H", "", "only jobs that have ended"),
-			short("T", "", "with when they are expected to start, in that order"),
-			short("u", "USERS", "only jobs of these users, with commas between them"),
-			short("n", "", "with the machines that each job runs on"),
-			short("s", "", "with a line about why a job waits or where it runs"),
-			short("G", "", "memory in gigabytes"),
-			short("M", "", "memory in millions of words, of 8 bytes"),
-			short("x", "", "also jobs that have ended; for who speaks Torque everything about each job, as XML"),
-			short("t", "", "also the tasks of arrays"),
-			short("J", "", "only arrays"),
-			short("p", "", "how much of each job is done, in percent, in place of the time used"),
-			short("w", "", "wide: more is shown of names, and lines of -f are not folded"),
-			short("1", "", "with -n and -s: all about a job in one line; with -f: lines are not folded"),
-			short("E", "", "operands are ids of jobs; any number of them are asked about at once in any case"),
-			short("Q", "", "the queues, and how many jobs of each kind are in them"),
-			short("q", "", "the queues, and what they allow"),
-			short("B", "", "the servers"),
-			short("c", "", "without jobs that have ended, as in Torque"),
-			short("e", "", "only jobs that are in execution queues, as in Torque: all are"),
-			short("l", "", "taken as in Torque; servers have no other names here"),
-			short("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
-			short("W", "LETTERS", "the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
+			shortFlag("f", "", "everything about each job, queue or server, an attribute a line"),
+			shortFlag("F", "FORMAT", "of -f: json, dsv for one line each, or default"),
+			shortFlag("D", "DELIMITER", "what stands between the attributes of -F dsv, | unless given; it comes behind -F"),
+			shortFlag("a", "", "in the other layout of OpenPBS, with what jobs ask for; so, too, with all options up to -M"),
+			shortFlag("i", "", "only jobs that wait, are held or end"),
+			shortFlag("r", "", "only jobs that run or are suspended"),
+			shortFlag("H", "", "only jobs that have ended"),
+			shortFlag("T", "", "with when they are expected to start, in that order"),
+			shortFlag("u", "USERS", "only jobs of these users, with commas between them"),
+			shortFlag("n", "", "with the machines that each job runs on"),
+			shortFlag("s", "", "with a line about why a job waits or where it runs"),
+			shortFlag("G", "", "memory in gigabytes"),
+			shortFlag("M", "", "memory in millions of words, of 8 bytes"),
+			shortFlag("x", "", "also jobs that have ended; for who speaks Torque everything about each job, as XML"),
+			shortFlag("t", "", "also the tasks of arrays"),
+			shortFlag("J", "", "only arrays"),
+			shortFlag("p", "", "how much of each job is done, in percent, in place of the time used"),
+			shortFlag("w", "", "wide: more is shown of names, and lines of -f are not folded"),
+			shortFlag("1", "", "with -n and -s: all about a job in one line; with -f: lines are not folded"),
+			shortFlag("E", "", "operands are ids of jobs; any number of them are asked about at once in any case"),
+			shortFlag("Q", "", "the queues, and how many jobs of each kind are in them"),
+			shortFlag("q", "", "the queues, and what they allow"),
+			shortFlag("B", "", "the servers"),
+			shortFlag("c", "", "without jobs that have ended, as in Torque"),
+			shortFlag("e", "", "only jobs that are in execution queues, as in Torque: all are"),
+			shortFlag("l", "", "taken as in Torque; servers have no other names here"),
+			shortFlag("R", "", "the same as -a; columns about disks, which Torque has, are left out"),
+			shortFlag("W", "LETTERS", "the options of these letters, of a i r H n s q G M and 1, or u with the rest for its value"),
 		},
 	}
 }
@@ -68,27 +68,27 @@ qstat -B [-f] [-F format] [-D delim] [ server_name... ]
 qstat --version
 `
 
-func runQstat(c *call) error {
-	if c.asksVersion() {
+func runQstat(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
-	found, err := getopt(c.args, qstat.Letters)
+	found, err := getopt(c.args, qstat.OptionSpec)
 	if err != nil {
 		fmt.Fprintf(c.stderr, "qstat: %v\n%s", err, qstatUsage)
-		return exit(2)
+		return exitError(2)
 	}
-	o, wrong := qstat.Read(found.order)
+	o, wrong := qstat.ParseCommandLine(found.order)
 	if len(wrong) > 0 {
 		fmt.Fprint(c.stderr, strings.Join(wrong, "\n"), qstatUsage)
-		return exit(2)
+		return exitError(2)
 	}
 	dialect, err := c.dialect()
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	o.In(dialect)
+	o.InDialect(dialect)
 	out := bufio.NewWriterSize(c.stdout, 64<<10)
-	l := &pbsList{call: c, Options: o, operands: found.operands, out: out}
+	l := &pbsList{invocation: c, CommandOptions: o, operands: found.operands, out: out}
 	var code int
 	switch o.Mode {
 	case qstat.ListQueues:
@@ -105,7 +105,7 @@ func runQstat(c *call) error {
 		return c.pbsFail(err)
 	}
 	if code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func (l *pbsList) jobs() (code int, err error) {
 		}
 		return code, err
 	case l.Alternate:
-		settings := qstat.Alternate{
-			W: l.out, Wide: l.Wide, Hosts: l.Hosts, Comments: l.Comments, Behind: l.Behind, Gigabytes: l.Gigabytes, Megawords: l.Megawords, Estimates: l.Estimates, Now: l.now(),
+		settings := qstat.AlternateList{
+			Writer: l.out, Wide: l.Wide, Hosts: l.Hosts, Comments: l.Comments, SameLine: l.SameLine, Gigabytes: l.Gigabytes, Megawords: l.Megawords, Estimates: l.Estimates, Now: l.now(),
 		}
-		var table alternate = &settings
+		var table alternateList = &settings
 		server := &settings.Server
-		if l.torque() {
-			t := &qstat.TorqueList{Alternate: settings}
+		if l.torqueAttributes() {
+			t := &qstat.TorqueList{AlternateList: settings}
 			table, server = t, &t.Server
 		}
 		code, err = l.run(func(s *wire.JobStatus) error {
@@ -144,21 +144,21 @@ func (l *pbsList) jobs() (code int, err error) {
 		}
 		return code, err
 	}
-	table := qstat.NewTable(l.out, l.Wide, l.Done)
-	if l.torque() && !l.Wide && !l.Done {
+	table := qstat.NewTable(l.out, l.Wide, l.PercentDone)
+	if l.torqueAttributes() && !l.Wide && !l.PercentDone {
 		table = qstat.NewTorqueTable(l.out)
 	}
 	return l.run(func(s *wire.JobStatus) error { return table.Print(l.pbsRow(s)) })
 }
 
-// alternate is the other list of a dialect.
-type alternate interface {
-	Print(r *qstat.Row) error
+// alternateList is the other list of a dialect.
+type alternateList interface {
+	Print(r *qstat.JobRow) error
 	Close() error
 }
 
 // full is what prints everything about objects, in the format that was asked for.
-func (l *pbsList) full() (qstat.Full, error) {
+func (l *pbsList) full() (qstat.FullPrinter, error) {
 	if l.XML {
 		return qstat.NewXML(l.out, len(l.operands) == 0), nil
 	}

@@ -17,9 +17,9 @@ import (
 
 func qsubCommand() *command {
 	return &command{
-		name: "qsub", group: groupPBS, brief: "submit a PBS script", args: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", raw: true, most: -1, do: qsub,
-		about: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind --, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the differences.",
-		examples: []example{
+		name: "qsub", group: groupPBS, summary: "submit a PBS script", synopsis: "[options] [SCRIPT | -- COMMAND [ARGUMENT…]]", rawArgs: true, maxOperands: -1, run: qsub,
+		description: "Submits a script with its #PBS lines, or what stands on standard input, or a command behind --, and prints the id of the job. What the options mean is as OpenPBS has it; roost-pbs(7) tells the differences.",
+		examples: []commandExample{
 			{"qsub -N sim -l select=1:ncpus=4:mem=8gb -l walltime=2:00:00 sim.sh", "submit a script"},
 			{"qsub -J 0-99 -- ./work", "a hundred tasks, told apart by $PBS_ARRAY_INDEX"},
 		},
@@ -27,38 +27,38 @@ func qsubCommand() *command {
 	}
 }
 
-func qsub(c *call) error {
-	if c.asksVersion() {
+func qsub(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	result, err := c.parseQsub()
-	var refused *pbs.Error
+	var refused *pbs.RefusalError
 	if errors.As(err, &refused) {
 		fmt.Fprintln(c.stderr, refused.Text)
-		return exit(refused.Code)
+		return exitError(refused.ExitStatus)
 	}
 	if err != nil {
 		return c.pbsFail(err)
 	}
-	c.at = cmp.Or(result.Server, c.at)
+	c.scheddNode = cmp.Or(result.Server, c.scheddNode)
 	for _, w := range result.Warnings {
 		fmt.Fprintln(c.stderr, w)
 	}
-	var k keyboard
+	var k localTerminal
 	if result.Interactive {
 		if k, err = c.askTerminal(); err != nil {
 			return err
 		}
 	}
-	signals, release := c.interrupted(syscall.SIGHUP, syscall.SIGQUIT)
+	signals, release := c.notifyInterrupts(syscall.SIGHUP, syscall.SIGQUIT)
 	defer release()
-	reply, err := c.submit([]submit.Job{result.Job}, "")
+	reply, err := c.submitJobs([]submit.Job{result.Job}, "")
 	if err != nil {
 		return c.qsubRefused(err)
 	}
 	id := pbsName(reply.GetIds()[0], result.Job.Array)
 	if result.Interactive {
-		return c.sitAt(k, id, reply.GetIds()[0], signals)
+		return c.attachTerminal(k, id, reply.GetIds()[0], signals)
 	}
 	if !result.Quiet {
 		fmt.Fprintln(c.stdout, id)
@@ -66,32 +66,32 @@ func qsub(c *call) error {
 	if !result.Block {
 		return nil
 	}
-	return c.block(id, reply.GetIds()[0], signals)
+	return c.awaitBlocked(id, reply.GetIds()[0], signals)
 }
 
-func (c *call) parseQsub() (pbs.Result, error) {
+func (c *invocation) parseQsub() (pbs.QsubResult, error) {
 	caller, err := c.pbsCaller()
 	if err != nil {
-		return pbs.Result{}, err
+		return pbs.QsubResult{}, err
 	}
 	return pbs.ParseQsub(c.args, caller)
 }
 
 // pbsCaller is who runs a command of PBS, and how it reaches the outside world.
-func (c *call) pbsCaller() (pbs.Caller, error) {
+func (c *invocation) pbsCaller() (pbs.QsubCaller, error) {
 	opts, err := c.submitOptions()
 	if err != nil {
-		return pbs.Caller{}, err
+		return pbs.QsubCaller{}, err
 	}
-	return pbs.Caller{
-		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: ownGroup(), Host: config.HostName(), Server: c.chosen(), Environ: c.env, Now: opts.Now, Look: exec.LookPath, Pool: c.inventory(),
-		Dialect: func() roost.Dialect { d, _ := c.dialect(); return d },
+	return pbs.QsubCaller{
+		Dir: opts.Dir, Home: opts.Home, User: opts.User, Group: primaryGroup(), Host: config.HostName(), Server: c.defaultServer(), Environ: c.env, Now: opts.Now, LookPath: exec.LookPath, Inventory: c.newPoolInventory(),
+		Dialect: func() roost.PBSDialect { d, _ := c.dialect(); return d },
 		Read:    func(path string) ([]byte, error) { return userFiles{}.Read(path, pbs.MaxScript) },
 		Stdin: func() ([]byte, error) {
 			if f, ok := c.stdin.(*os.File); ok && screenOf(f).terminal {
 				fmt.Fprintln(c.stderr, "Job script will be read from standard input. Submit with CTRL+D.")
 			}
-			return readBounded(c.stdin, "standard input", pbs.MaxScript)
+			return readLimited(c.stdin, "standard input", pbs.MaxScript)
 		},
 		IsDir: func(path string) bool {
 			info, err := os.Stat(path)
@@ -101,12 +101,12 @@ func (c *call) pbsCaller() (pbs.Caller, error) {
 }
 
 // qsubRefused prints why the schedd did not take the job, as PBS would say it.
-func (c *call) qsubRefused(err error) error {
-	var kind roost.Kind
-	if errors.As(fromWire(err), &kind) {
-		if refused, ok := pbs.Answer(kind, strings.Join(strings.Fields(message(err)), " ")); ok {
+func (c *invocation) qsubRefused(err error) error {
+	var kind roost.ErrorKind
+	if errors.As(decodeError(err), &kind) {
+		if refused, ok := pbs.RefusalFor(kind, strings.Join(strings.Fields(errorText(err)), " ")); ok {
 			fmt.Fprintln(c.stderr, refused.Text)
-			return exit(refused.Code)
+			return exitError(refused.ExitStatus)
 		}
 	}
 	return c.pbsFail(err)

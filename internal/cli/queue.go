@@ -11,7 +11,7 @@ import (
 	ucli "github.com/urfave/cli/v2"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
@@ -43,26 +43,26 @@ func queueCommand() *command {
 		&ucli.StringSliceFlag{Name: "groups", Usage: "only these groups may, `A,B`"},
 		forceFlag(), jsonFlag())
 	return &command{
-		name: "queue", group: groupAdmin, brief: "show and set the queues that jobs are submitted to", args: "[set QUEUE | enable|disable|start|stop QUEUE… | rm QUEUE]", most: -1,
-		about: "Shows the queues, or makes, changes or removes one. A queue is a name that jobs are submitted to: it gives them a band, defaults and bounds. One that is not enabled takes no jobs, and the jobs of one that is not started wait. " +
+		name: "queue", group: groupAdmin, summary: "show and set the queues that jobs are submitted to", synopsis: "[set QUEUE | enable|disable|start|stop QUEUE… | rm QUEUE]", maxOperands: -1,
+		description: "Shows the queues, or makes, changes or removes one. A queue is a name that jobs are submitted to: it gives them a band, defaults and bounds. One that is not enabled takes no jobs, and the jobs of one that is not started wait. " +
 			"A new queue is both. A bound that is not given stays as it is, and \"none\" is no bound.",
-		examples: []example{
+		examples: []commandExample{
 			{"roost queue", "all queues"},
 			{"roost queue set fast --band production --max-walltime 1h --running-per-user 8", "make one, or change it"},
 			{"roost queue stop fast", "let no more of its jobs start"},
 			{"roost cell set default_queue fast", "where jobs go that name none"},
 		},
 		flags: flags,
-		do: administer(showQueues, map[string]func(*call) error{
+		run: administer(showQueues, map[string]func(*invocation) error{
 			"set": setQueue, "rm": removeNamed(ledger.KindQueue, "the name of a queue"),
 			"enable": switchQueues("enabled", true), "disable": switchQueues("enabled", false), "start": switchQueues("started", true), "stop": switchQueues("started", false),
 		}),
 	}
 }
 
-func switchQueues(field string, on bool) func(c *call) error {
-	return func(c *call) error {
-		if err := c.operands("the name of a queue…"); err != nil {
+func switchQueues(field string, on bool) func(c *invocation) error {
+	return func(c *invocation) error {
+		if err := c.requireOperands("the name of a queue…"); err != nil {
 			return err
 		}
 		known, err := c.objectNames(ledger.KindQueue)
@@ -71,13 +71,13 @@ func switchQueues(field string, on bool) func(c *call) error {
 		}
 		for _, name := range c.args {
 			if !known[name] {
-				err := problem(roost.NotFound, "queue %s: there is none of that name", name)
-				if n := spell.Nearest(name, slices.Sorted(maps.Keys(known))); n != "" {
-					return advise(err, fmt.Sprintf("did you mean %q?", n))
+				err := kindErrorf(roost.NotFound, "queue %s: there is none of that name", name)
+				if n := suggest.Nearest(name, slices.Sorted(maps.Keys(known))); n != "" {
+					return withHint(err, fmt.Sprintf("did you mean %q?", n))
 				}
 				return err
 			}
-			if err := c.set(ledger.KindQueue, wish{"name": name, field: on}); err != nil {
+			if err := c.patchObject(ledger.KindQueue, objectPatch{"name": name, field: on}); err != nil {
 				return err
 			}
 		}
@@ -85,12 +85,12 @@ func switchQueues(field string, on bool) func(c *call) error {
 	}
 }
 
-func showQueues(c *call) error {
-	t := &table{columns: []column{
-		{head: "QUEUE"}, {head: "BAND"}, {head: "STATE"}, {head: "MAX CPUS", right: true}, {head: "MAX MEMORY", right: true}, {head: "MAX GPUS", right: true}, {head: "MAX WALLTIME", right: true},
-		{head: "MAX RUNNING", right: true, spare: 1}, {head: "PER USER", right: true, spare: 2}, {head: "MAX QUEUED", right: true, spare: 3}, {head: "WHO", least: 8, spare: 4},
+func showQueues(c *invocation) error {
+	t := &textTable{columns: []tableColumn{
+		{head: "QUEUE"}, {head: "BAND"}, {head: "STATE"}, {head: "MAX CPUS", rightAligned: true}, {head: "MAX MEMORY", rightAligned: true}, {head: "MAX GPUS", rightAligned: true}, {head: "MAX WALLTIME", rightAligned: true},
+		{head: "MAX RUNNING", rightAligned: true, dropPriority: 1}, {head: "PER USER", rightAligned: true, dropPriority: 2}, {head: "MAX QUEUED", rightAligned: true, dropPriority: 3}, {head: "WHO", minWidth: 8, dropPriority: 4},
 	}}
-	return show(c, ledger.KindQueue, "queues", "no queues are set: jobs name none", t, func(o entered[ledger.Queue]) []cell {
+	return showObjects(c, ledger.KindQueue, "queues", "no queues are set: jobs name none", t, func(o attributedObject[ledger.QueuePolicy]) []tableCell {
 		q := o.Object
 		state, colour := "open", green
 		switch {
@@ -102,127 +102,127 @@ func showQueues(c *call) error {
 			state, colour = "stopped", yellow
 		}
 		if q.Routing {
-			state += ", routes to " + printable(strings.Join(q.Destinations, ","))
+			state += ", routes to " + printableText(strings.Join(q.Destinations, ","))
 		}
 		band := q.Band
 		if band == "" {
-			band = roost.Batch.String()
+			band = roost.BatchBand.String()
 		}
-		walltime := bound(q.Most.Walltime, func(s int64) string { return (time.Duration(s) * time.Second).String() })
-		return []cell{
-			{q.Name, ""}, {band, ""}, {state, colour}, {bound(q.Most.CPUs, plainCores), ""}, {bound(q.Most.Memory, roost.Bytes.String), ""},
-			{bound(q.Most.GPUs, plainCount), ""}, {walltime, ""}, {bound(q.Running.Total, plainCount), ""}, {bound(q.Running.PerUser, plainCount), ""},
-			{bound(q.Queued.Total, plainCount), ""}, {printable(strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ",")), ""},
+		walltime := boundText(q.MaxResources.Walltime, func(s int64) string { return (time.Duration(s) * time.Second).String() })
+		return []tableCell{
+			{q.Name, ""}, {band, ""}, {state, colour}, {boundText(q.MaxResources.CPUs, plainCores), ""}, {boundText(q.MaxResources.Memory, roost.Bytes.String), ""},
+			{boundText(q.MaxResources.GPUs, plainCount), ""}, {walltime, ""}, {boundText(q.Running.Total, plainCount), ""}, {boundText(q.Running.PerUser, plainCount), ""},
+			{boundText(q.Queued.Total, plainCount), ""}, {printableText(strings.Join(append(append([]string(nil), q.Users...), q.Groups...), ",")), ""},
 		}
 	})
 }
 
-func setQueue(c *call) error {
-	if err := c.operands("the name of a queue"); err != nil {
+func setQueue(c *invocation) error {
+	if err := c.requireOperands("the name of a queue"); err != nil {
 		return err
 	}
 	name := c.args[0]
-	w := wish{"name": name}
+	w := objectPatch{"name": name}
 	if known, err := c.objectNames(ledger.KindQueue); err != nil {
 		return err
 	} else if !known[name] {
 		w["enabled"], w["started"] = true, true
 	}
 	for _, field := range []string{"enabled", "started"} {
-		if err := c.switched(w, field, field); err != nil {
+		if err := c.onOffFlag(w, field, field); err != nil {
 			return err
 		}
 	}
-	if c.given("band") {
-		w["band"] = c.text("band")
+	if c.isFlagSet("band") {
+		w["band"] = c.stringFlag("band")
 	}
-	if c.given("priority") {
-		n, err := strconv.ParseInt(c.text("priority"), 10, 32)
+	if c.isFlagSet("priority") {
+		n, err := strconv.ParseInt(c.stringFlag("priority"), 10, 32)
 		if err != nil {
-			return usage("--priority: %q is not a whole number", c.text("priority"))
+			return usageErrorf("--priority: %q is not a whole number", c.stringFlag("priority"))
 		}
 		w["priority"] = n
 	}
 	for prefix, field := range map[string]string{"default-": "default", "min-": "least", "max-": "most"} {
-		if err := c.amounts(func() wish { return w.within(field) }, prefix, "cpus", "memory", "disk", "gpus", "walltime"); err != nil {
+		if err := c.amountFlags(func() objectPatch { return w.subPatch(field) }, prefix, "cpus", "memory", "disk", "gpus", "walltime"); err != nil {
 			return err
 		}
 	}
 	for _, flag := range []string{"running", "queued"} {
 		for suffix, field := range map[string]string{"": "total", "-per-user": "per_user", "-per-group": "per_group"} {
-			if !c.given(flag + suffix) {
+			if !c.isFlagSet(flag + suffix) {
 				continue
 			}
-			_, value, err := amountOf("tasks", c.text(flag+suffix))
+			_, value, err := parseAmount("tasks", c.stringFlag(flag+suffix))
 			if err != nil {
-				return usage("--%s: %v", flag+suffix, err)
+				return usageErrorf("--%s: %v", flag+suffix, err)
 			}
-			w.within(flag)[field] = value
+			w.subPatch(flag)[field] = value
 		}
 	}
-	users := c.names(w, "users", "users")
-	c.names(w, "groups", "groups")
-	return c.set(ledger.KindQueue, w, users...)
+	users := c.nameListFlag(w, "users", "users")
+	c.nameListFlag(w, "groups", "groups")
+	return c.patchObject(ledger.KindQueue, w, users...)
 }
 
 func adminCommand() *command {
 	return &command{
-		name: "admin", group: groupAdmin, brief: "show and set who may administer what", args: "[give WHO CAPABILITY… | take WHO CAPABILITY… | rm WHO | capabilities]", most: -1,
-		about: "Shows who may do what, or gives or takes capabilities. WHO is a user of a node, as ann@n1, or a name for users of that name on every node of the pool: whoever is root on any of them can be that user. " +
+		name: "admin", group: groupAdmin, summary: "show and set who may administer what", synopsis: "[give WHO CAPABILITY… | take WHO CAPABILITY… | rm WHO | capabilities]", maxOperands: -1,
+		description: "Shows who may do what, or gives or takes capabilities. WHO is a user of a node, as ann@n1, or a name for users of that name on every node of the pool: whoever is root on any of them can be that user. " +
 			"Root on a central manager may do everything, and everybody may look; all else is denied.",
-		examples: []example{
+		examples: []commandExample{
 			{"roost admin", "who may do what"},
 			{"roost admin capabilities", "what can be given"},
 			{"roost admin give ann@n1 quotas drains", "ann on n1 may set quotas and drain nodes"},
 			{"roost admin take ann@n1 drains", "but no longer the latter"},
 		},
 		flags: []ucli.Flag{forceFlag(), jsonFlag()},
-		do: administer(showAdmins, map[string]func(*call) error{
-			"give": func(c *call) error { return c.entrust(true) }, "take": func(c *call) error { return c.entrust(false) },
+		run: administer(showAdmins, map[string]func(*invocation) error{
+			"give": func(c *invocation) error { return c.setCapabilities(true) }, "take": func(c *invocation) error { return c.setCapabilities(false) },
 			"rm": removeNamed(ledger.KindAdmin, "whom"), "capabilities": showCapabilities,
 		}),
 	}
 }
 
-func showAdmins(c *call) error {
-	t := &table{columns: []column{{head: "WHO"}, {head: "MAY", least: 12}}}
-	return show(c, ledger.KindAdmin, "admins", "nobody but root on a central manager may change anything", t, func(o entered[ledger.Admin]) []cell {
-		return []cell{{printable(o.Object.Who), ""}, {strings.Join(o.Object.Capabilities, " "), ""}}
+func showAdmins(c *invocation) error {
+	t := &textTable{columns: []tableColumn{{head: "WHO"}, {head: "MAY", minWidth: 12}}}
+	return showObjects(c, ledger.KindAdmin, "admins", "nobody but root on a central manager may change anything", t, func(o attributedObject[ledger.AdminRights]) []tableCell {
+		return []tableCell{{printableText(o.Object.User), ""}, {strings.Join(o.Object.Capabilities, " "), ""}}
 	})
 }
 
-func showCapabilities(c *call) error {
-	var all []ledger.Capability
-	if err := c.operands(); err != nil {
+func showCapabilities(c *invocation) error {
+	var all []ledger.AdminCapability
+	if err := c.requireOperands(); err != nil {
 		return err
 	}
-	if err := c.shown("capabilities", &all); err != nil {
+	if err := c.cellObjects("capabilities", &all); err != nil {
 		return err
 	}
-	if c.json() {
-		return printJSON(c.stdout, document{"capabilities": all})
+	if c.wantsJSON() {
+		return printJSON(c.stdout, jsonDocument{"capabilities": all})
 	}
-	t := &table{columns: []column{{head: "CAPABILITY"}, {head: "ALLOWS TO", least: 20}}}
+	t := &textTable{columns: []tableColumn{{head: "CAPABILITY"}, {head: "ALLOWS TO", minWidth: 20}}}
 	for _, a := range all {
-		t.add(cell{a.Name, ""}, cell{a.What, ""})
+		t.addRow(tableCell{a.Name, ""}, tableCell{a.Description, ""})
 	}
 	t.print(c.stdout, c.out)
 	return nil
 }
 
-// entrust gives or takes capabilities.
-func (c *call) entrust(give bool) error {
-	if err := c.operands("whom", "a capability…"); err != nil {
+// setCapabilities gives or takes capabilities.
+func (c *invocation) setCapabilities(give bool) error {
+	if err := c.requireOperands("whom", "a capability…"); err != nil {
 		return err
 	}
-	var all []entered[ledger.Admin]
-	if err := c.shown(string(ledger.KindAdmin), &all); err != nil {
+	var all []attributedObject[ledger.AdminRights]
+	if err := c.cellObjects(string(ledger.KindAdmin), &all); err != nil {
 		return err
 	}
 	who, wanted := c.args[0], c.args[1:]
 	var now []string
 	for _, a := range all {
-		if a.Object.Who == who {
+		if a.Object.User == who {
 			now = a.Object.Capabilities
 		}
 	}
@@ -236,16 +236,16 @@ func (c *call) entrust(give bool) error {
 	if !give {
 		for _, name := range wanted {
 			if !slices.Contains(now, name) {
-				return problem(roost.NotFound, "admin %s: does not have the capability %q", who, name)
+				return kindErrorf(roost.NotFound, "admin %s: does not have the capability %q", who, name)
 			}
 		}
 		if len(next) == 0 {
-			return c.undo(ledger.Remove, ledger.KindAdmin, who)
+			return c.removeObject(ledger.VerbRemove, ledger.KindAdmin, who)
 		}
 	}
 	user, _, remote := strings.Cut(who, "@")
 	if remote {
-		return c.set(ledger.KindAdmin, wish{"who": who, "capabilities": next})
+		return c.patchObject(ledger.KindAdmin, objectPatch{"who": who, "capabilities": next})
 	}
-	return c.set(ledger.KindAdmin, wish{"who": who, "capabilities": next}, user)
+	return c.patchObject(ledger.KindAdmin, objectPatch{"who": who, "capabilities": next}, user)
 }

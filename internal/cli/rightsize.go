@@ -12,15 +12,15 @@ import (
 
 // What is too little to be worth a word, and what can be told from too short a time.
 const (
-	leastMemory   = 1 * roost.GiB // asked for
-	leastSaving   = 512 * roost.MiB
-	leastWalltime = 30 * time.Minute
-	settled       = 30 * time.Second // of a task, before the cores that it kept busy mean anything
-	fewTasks      = 5                // with fewer, the next one may well be larger
+	minMemory       = 1 * roost.GiB // asked for
+	minSaving       = 512 * roost.MiB
+	minWalltime     = 30 * time.Minute
+	minMeasuredTime = 30 * time.Second // of a task, before the cores that it kept busy mean anything
+	minSampleTasks  = 5                // with fewer, the next one may well be larger
 )
 
-// sample is a task that has succeeded: what it asked for, and how it ended.
-type sample struct {
+// taskSample is a task that has succeeded: what it asked for, and how it ended.
+type taskSample struct {
 	asked    roost.Resources
 	walltime time.Duration // 0: no limit
 	end      *wire.ExitStatus
@@ -29,12 +29,12 @@ type sample struct {
 // rightSize compares what tasks asked for with the most that any of them used, and says what to ask for the next time. Only tasks that did their work
 // tell anything: one that failed may have ended before it needed most. Where tasks asked for different amounts, nothing can be said about that
 // resource in one sentence, and nothing is.
-func rightSize(samples []sample) (hints []string) {
-	samples = slices.DeleteFunc(slices.Clone(samples), func(s sample) bool { return s.end == nil || failedExit(s.end) })
+func rightSize(samples []taskSample) (hints []string) {
+	samples = slices.DeleteFunc(slices.Clone(samples), func(s taskSample) bool { return s.end == nil || failedExit(s.end) })
 	if len(samples) == 0 {
 		return nil
 	}
-	for _, advise := range []func([]sample) string{memoryHint, coresHint, gpuHint, gpuMemoryHint, walltimeHint} {
+	for _, advise := range []func([]taskSample) string{memoryHint, coresHint, gpuHint, gpuMemoryHint, walltimeHint} {
 		if text := advise(samples); text != "" {
 			hints = append(hints, text)
 		}
@@ -42,25 +42,25 @@ func rightSize(samples []sample) (hints []string) {
 	return hints
 }
 
-// margin is by how much more than the most that was used should be asked for.
-func margin(tasks int) float64 {
-	if tasks < fewTasks {
+// withMargin is by how much more than the most that was used should be asked for.
+func withMargin(tasks int) float64 {
+	if tasks < minSampleTasks {
 		return 1.5
 	}
 	return 1.25
 }
 
-// over is where the knowledge comes from.
-func over(tasks int) string { return "in " + plural(tasks, "task") }
+// samplesText is where the knowledge comes from.
+func samplesText(tasks int) string { return "in " + plural(tasks, "task") }
 
-// common is the value that all samples have; false where they differ.
-func common[T comparable](samples []sample, value func(sample) T) (T, bool) {
+// commonValue is the value that all samples have; false where they differ.
+func commonValue[T comparable](samples []taskSample, value func(taskSample) T) (T, bool) {
 	first := value(samples[0])
-	return first, !slices.ContainsFunc(samples, func(s sample) bool { return value(s) != first })
+	return first, !slices.ContainsFunc(samples, func(s taskSample) bool { return value(s) != first })
 }
 
-// most is the highest value of all samples.
-func most[T int64 | float64](samples []sample, value func(sample) T) (highest T) {
+// highestValue is the highest value of all samples.
+func highestValue[T int64 | float64](samples []taskSample, value func(taskSample) T) (highest T) {
 	for _, s := range samples {
 		highest = max(highest, value(s))
 	}
@@ -68,9 +68,9 @@ func most[T int64 | float64](samples []sample, value func(sample) T) (highest T)
 }
 
 // memoryHint prefers what was measured of all processes of a task together; where nothing was, the largest of them has to do.
-func memoryHint(samples []sample) string {
-	asked, same := common(samples, func(s sample) roost.Bytes { return s.asked.Memory })
-	peak := roost.Bytes(most(samples, func(s sample) int64 {
+func memoryHint(samples []taskSample) string {
+	asked, same := commonValue(samples, func(s taskSample) roost.Bytes { return s.asked.Memory })
+	peak := roost.Bytes(highestValue(samples, func(s taskSample) int64 {
 		if n := s.end.GetUsage().GetPeakMemory(); n > 0 {
 			return n
 		}
@@ -83,26 +83,26 @@ func memoryHint(samples []sample) string {
 }
 
 // gpuMemoryHint is about the share of each card; the measurement is of all of a task's cards together.
-func gpuMemoryHint(samples []sample) string {
-	asked, same := common(samples, func(s sample) roost.Bytes { return s.asked.GPUMemory })
-	cards, alike := common(samples, func(s sample) int { return int(s.asked.GPUs) })
+func gpuMemoryHint(samples []taskSample) string {
+	asked, same := commonValue(samples, func(s taskSample) roost.Bytes { return s.asked.GPUMemory })
+	cards, alike := commonValue(samples, func(s taskSample) int { return int(s.asked.GPUs) })
 	if !same || !alike || cards < 1 {
 		return ""
 	}
-	peak := most(samples, func(s sample) int64 { return s.end.GetUsage().GetPeakGpuMemory() })
+	peak := highestValue(samples, func(s taskSample) int64 { return s.end.GetUsage().GetPeakGpuMemory() })
 	return bytesHint("gpu_memory", " of GPU memory", asked, roost.Bytes(peak/int64(cards)), len(samples))
 }
 
 // bytesHint is about an amount that a task must not exceed: too much asked for keeps others out, too little ends the task.
 func bytesHint(name, of string, asked, peak roost.Bytes, tasks int) string {
-	enough := roundUp(roost.Bytes(float64(peak) * margin(tasks)))
+	enough := roundUp(roost.Bytes(float64(peak) * withMargin(tasks)))
 	switch {
 	case peak <= 0 || asked <= 0:
 		return ""
-	case asked >= leastMemory && enough <= asked/2 && asked-enough >= leastSaving:
-		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, tidy(peak), over(tasks), name, enough.String())
+	case asked >= minMemory && enough <= asked/2 && asked-enough >= minSaving:
+		return fmt.Sprintf("asked for %v%s, used at most %v %s: %s = %q would do", asked, of, roundDisplay(peak), samplesText(tasks), name, enough.String())
 	case peak <= asked && peak >= asked/100*95 && asked >= 64*roost.MiB:
-		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of, tidy(peak), over(tasks), name, roundUp(asked/4*5).String())
+		return fmt.Sprintf("asked for %v%s and used %v, nearly all, %s: %s = %q would be safer", asked, of, roundDisplay(peak), samplesText(tasks), name, roundUp(asked/4*5).String())
 	}
 	return ""
 }
@@ -121,8 +121,8 @@ func roundUp(b roost.Bytes) roost.Bytes {
 	return (b + step - 1) / step * step
 }
 
-// tidy leaves out what is too fine to matter.
-func tidy(b roost.Bytes) roost.Bytes {
+// roundDisplay leaves out what is too fine to matter.
+func roundDisplay(b roost.Bytes) roost.Bytes {
 	if b >= 10*roost.MiB {
 		return (b + roost.MiB/2) / roost.MiB * roost.MiB
 	}
@@ -130,11 +130,11 @@ func tidy(b roost.Bytes) roost.Bytes {
 }
 
 // coresHint is about cores that stood idle. What was measured is an average over each task's life, so it takes half of them to be worth a word.
-func coresHint(samples []sample) string {
-	asked, same := common(samples, func(s sample) roost.MilliCPU { return s.asked.CPU })
-	busy := most(samples, func(s sample) float64 {
+func coresHint(samples []taskSample) string {
+	asked, same := commonValue(samples, func(s taskSample) roost.MilliCPU { return s.asked.CPU })
+	busy := highestValue(samples, func(s taskSample) float64 {
 		e := s.end
-		if e.GetWall() < int64(settled) {
+		if e.GetWall() < int64(minMeasuredTime) {
 			return math.Inf(1)
 		}
 		return float64(e.GetUserCpu()+e.GetSystemCpu()) / float64(e.GetWall())
@@ -143,42 +143,42 @@ func coresHint(samples []sample) string {
 	if !same || asked < 2000 || enough > float64(asked)/2000 {
 		return ""
 	}
-	return fmt.Sprintf("asked for %v cores, kept at most %s busy on average %s: cpus = %.0f would do", asked, decimal(busy), over(len(samples)), enough)
+	return fmt.Sprintf("asked for %v cores, kept at most %s busy on average %s: cpus = %.0f would do", asked, oneDecimal(busy), samplesText(len(samples)), enough)
 }
 
 // gpuHint is about GPUs that were never touched.
-func gpuHint(samples []sample) string {
-	asked, same := common(samples, func(s sample) int { return int(s.asked.GPUs) })
+func gpuHint(samples []taskSample) string {
+	asked, same := commonValue(samples, func(s taskSample) int { return int(s.asked.GPUs) })
 	if !same || asked < 1 {
 		return ""
 	}
 	for _, s := range samples {
-		if u := s.end.GetUsage(); u == nil || u.GetGpu() > 0 || u.GetPeakGpuMemory() > 0 || s.end.GetWall() < int64(settled) {
+		if u := s.end.GetUsage(); u == nil || u.GetGpu() > 0 || u.GetPeakGpuMemory() > 0 || s.end.GetWall() < int64(minMeasuredTime) {
 			return ""
 		}
 	}
-	return fmt.Sprintf("asked for %s, and was never seen to use any %s", plural(asked, "GPU"), over(len(samples)))
+	return fmt.Sprintf("asked for %s, and was never seen to use any %s", plural(asked, "GPU"), samplesText(len(samples)))
 }
 
 // walltimeHint is about a limit that is far off, with which a task waits for holes that it does not need, or too close.
-func walltimeHint(samples []sample) string {
-	asked, same := common(samples, func(s sample) time.Duration { return s.walltime })
-	longest := time.Duration(most(samples, func(s sample) int64 { return s.end.GetWall() }))
-	if !same || asked < leastWalltime || longest <= 0 {
+func walltimeHint(samples []taskSample) string {
+	asked, same := commonValue(samples, func(s taskSample) time.Duration { return s.walltime })
+	longest := time.Duration(highestValue(samples, func(s taskSample) int64 { return s.end.GetWall() }))
+	if !same || asked < minWalltime || longest <= 0 {
 		return ""
 	}
-	enough := later(time.Duration(float64(longest) * margin(len(samples)) * 1.2))
+	enough := roundWalltime(time.Duration(float64(longest) * withMargin(len(samples)) * 1.2))
 	switch {
 	case enough <= asked/3:
-		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do", brief(asked), span(longest), over(len(samples)), brief(enough))
+		return fmt.Sprintf("asked for a walltime of %s, took at most %s %s: walltime = %q would do", durationSetting(asked), spanText(longest), samplesText(len(samples)), durationSetting(enough))
 	case longest >= asked/100*95:
-		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer", span(longest), brief(asked), over(len(samples)), brief(later(asked/4*5)))
+		return fmt.Sprintf("took %s of a walltime of %s, nearly all, %s: walltime = %q would be safer", spanText(longest), durationSetting(asked), samplesText(len(samples)), durationSetting(roundWalltime(asked/4*5)))
 	}
 	return ""
 }
 
-// later rounds a length of time up to one that people would write.
-func later(d time.Duration) time.Duration {
+// roundWalltime rounds a length of time up to one that people would write.
+func roundWalltime(d time.Duration) time.Duration {
 	step := 5 * time.Minute
 	switch {
 	case d > 24*time.Hour:
@@ -191,8 +191,8 @@ func later(d time.Duration) time.Duration {
 	return (d + step - 1) / step * step
 }
 
-// brief is a length of time as job files have it: "1h30m".
-func brief(d time.Duration) string {
+// durationSetting is a length of time as job files have it: "1h30m".
+func durationSetting(d time.Duration) string {
 	d = d.Round(time.Minute)
 	h, m := d/time.Hour, d%time.Hour/time.Minute
 	switch {

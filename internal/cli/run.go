@@ -20,9 +20,9 @@ import (
 
 func runCommand() *command {
 	return &command{
-		name: "run", group: groupRun, brief: "run a command in the pool and see its output", args: "-- COMMAND [ARGUMENT…]", least: 1, most: -1, wants: "a command", strict: true, do: runJob,
-		about: "Runs a command on some machine of the pool, in this directory and with this environment, shows its output as it comes, and ends with its exit status (128 and the number for a signal). Its standard input is empty unless --stdin names a file. Ctrl-C removes the job; a second Ctrl-C leaves at once.",
-		examples: []example{
+		name: "run", group: groupRun, summary: "run a command in the pool and see its output", synopsis: "-- COMMAND [ARGUMENT…]", minOperands: 1, maxOperands: -1, operandName: "a command", flagsFirst: true, run: runJob,
+		description: "Runs a command on some machine of the pool, in this directory and with this environment, shows its output as it comes, and ends with its exit status (128 and the number for a signal). Its standard input is empty unless --stdin names a file. Ctrl-C removes the job; a second Ctrl-C leaves at once.",
+		examples: []commandExample{
 			{"roost run -- make test", "run a command"},
 			{"roost run --cpus 4 --memory 8GiB --walltime 2h -- ./simulate --steps 1000", "ask for resources and a limit"},
 		},
@@ -60,60 +60,60 @@ func requestFlags() []ucli.Flag {
 	}
 }
 
-func (c *call) request() submit.Request {
-	return submit.Request{
-		Name: c.text("name"), Directory: c.text("directory"), CPUs: c.text("cpus"), Memory: c.text("memory"), Disk: c.text("disk"), GPUs: c.count("gpus"),
-		GPUMemory: c.text("gpu-memory"), AppClass: c.text("app-class"),
-		Walltime: c.text("walltime"), Band: c.text("band"), Priority: c.count("priority"), Group: c.text("group"), Requirements: c.text("requirements"),
-		Rank: c.text("rank"), Stdin: c.text("stdin"), Inputs: c.texts("input"), Outputs: c.texts("output"), Environment: c.texts("env"),
-		GetEnv: !c.flag("clean-env"), Retries: c.count("retries"), DependsOn: c.texts("after"),
+func (c *invocation) requestFromFlags() submit.JobFlags {
+	return submit.JobFlags{
+		Name: c.stringFlag("name"), Directory: c.stringFlag("directory"), CPUs: c.stringFlag("cpus"), Memory: c.stringFlag("memory"), Disk: c.stringFlag("disk"), GPUs: c.countFlag("gpus"),
+		GPUMemory: c.stringFlag("gpu-memory"), AppClass: c.stringFlag("app-class"),
+		Walltime: c.stringFlag("walltime"), Band: c.stringFlag("band"), Priority: c.countFlag("priority"), Group: c.stringFlag("group"), Requirements: c.stringFlag("requirements"),
+		Rank: c.stringFlag("rank"), Stdin: c.stringFlag("stdin"), Inputs: c.stringsFlag("input"), Outputs: c.stringsFlag("output"), Environment: c.stringsFlag("env"),
+		GetEnv: !c.flag("clean-env"), Retries: c.countFlag("retries"), DependsOn: c.stringsFlag("after"),
 	}
 }
 
-func runJob(c *call) error {
+func runJob(c *invocation) error {
 	opts, err := c.submitOptions()
 	if err != nil {
 		return err
 	}
-	job, err := submit.Command(c.args, c.request(), opts)
+	job, err := submit.Command(c.args, c.requestFromFlags(), opts)
 	if err != nil {
 		return err
 	}
-	signals, release := c.interrupted()
+	signals, release := c.notifyInterrupts()
 	defer release()
-	reply, err := c.submit([]submit.Job{job}, "")
+	reply, err := c.submitJobs([]submit.Job{job}, "")
 	if err != nil {
 		return err
 	}
 	if len(reply.GetIds()) != 1 {
-		return problem(roost.Internal, "the schedd took one job and gave %d ids", len(reply.GetIds()))
+		return kindErrorf(roost.Internal, "the schedd took one job and gave %d ids", len(reply.GetIds()))
 	}
 	id := reply.GetIds()[0]
 	if c.flag("detach") {
 		fmt.Fprintln(c.stdout, id)
 		return nil
 	}
-	return c.attend(id, signals)
+	return c.attachJob(id, signals)
 }
 
-// attend shows the output of a job until it has ended, and removes it when the user says so.
-func (c *call) attend(id string, signals <-chan os.Signal) error {
+// attachJob shows the output of a job until it has ended, and removes it when the user says so.
+func (c *invocation) attachJob(id string, signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	c.ctx = ctx
 	var streams sync.WaitGroup
 	var failed [2]error
 	for i, to := range []io.Writer{c.stdout, c.stderr} {
-		streams.Go(func() { failed[i] = c.follow(&wire.LogsRequest{Id: id, Stderr: i == 1, Follow: true}, to) })
+		streams.Go(func() { failed[i] = c.followOutput(&wire.LogsRequest{Id: id, Stderr: i == 1, Follow: true}, to) })
 	}
 	type outcome struct {
-		tally *tally
+		tally *jobProgress
 		err   error
 	}
 	ended := make(chan outcome, 1)
 	unable := make(chan string, 1)
 	go func() {
-		t, err := c.watch(&wire.Selection{Selectors: []string{id}}, &runProgress{call: c, began: c.now(), unable: unable})
+		t, err := c.watchJobs(&wire.Selection{Selectors: []string{id}}, &runProgress{invocation: c, began: c.now(), startFailed: unable})
 		ended <- outcome{t, err}
 	}()
 	asked := false
@@ -124,58 +124,58 @@ func (c *call) attend(id string, signals <-chan os.Signal) error {
 				return o.err
 			}
 			streams.Wait()
-			return c.conclude(o.tally, asked, errors.Join(failed[:]...))
+			return c.reportEnd(o.tally, asked, errors.Join(failed[:]...))
 		case why := <-unable: // it is held; whoever waits here cannot mend it and release it
 			fmt.Fprintf(c.stderr, "roost: %s: %s\n", id, why)
-			c.remove(id)
-			return exit(127)
+			c.removeInterrupted(id)
+			return exitError(127)
 		case <-signals:
 			if asked {
 				fmt.Fprintf(c.stderr, "\nroost: left; see how it ends with: roost show %s\n", id)
-				return exit(128 + 2)
+				return exitError(128 + 2)
 			}
 			asked = true
 			fmt.Fprintf(c.stderr, "\nroost: removing %s (Ctrl-C again leaves at once)\n", id)
-			go c.remove(id)
+			go c.removeInterrupted(id)
 		}
 	}
 }
 
-// remove asks the schedd to remove the job of a run that was interrupted.
-func (c *call) remove(id string) {
-	results, err := c.change(&wire.ActRequest{
+// removeInterrupted asks the schedd to remove the job of a run that was interrupted.
+func (c *invocation) removeInterrupted(id string) {
+	results, err := c.changeJobs(&wire.ActRequest{
 		Verb: wire.ActRequest_REMOVE, Selection: &wire.Selection{Selectors: []string{id}}, Reason: "by roost run",
 	})
 	for _, r := range results {
-		if r.GetError() != "" && roost.Kind(r.GetKind()) != roost.Finished {
-			fmt.Fprintf(c.stderr, "roost: %s\n", within(r.GetId(), r.GetError()))
+		if r.GetError() != "" && roost.ErrorKind(r.GetKind()) != roost.Finished {
+			fmt.Fprintf(c.stderr, "roost: %s\n", withSubject(r.GetId(), r.GetError()))
 		}
 	}
 	if err != nil && c.ctx.Err() == nil {
-		fmt.Fprintf(c.stderr, "roost: %s\n", message(err))
+		fmt.Fprintf(c.stderr, "roost: %s\n", errorText(err))
 	}
 }
 
-// conclude says how the job ended, where its exit status does not, and ends with that status.
-func (c *call) conclude(t *tally, interrupted bool, logs error) error {
+// reportEnd says how the job ended, where its exit status does not, and ends with that status.
+func (c *invocation) reportEnd(t *jobProgress, interrupted bool, logs error) error {
 	if logs != nil {
-		fmt.Fprintf(c.stderr, "roost: the output may not be whole: %s\n", message(logs))
+		fmt.Fprintf(c.stderr, "roost: the output may not be whole: %s\n", errorText(logs))
 	}
-	s := t.only()
+	s := t.onlyJob()
 	if s == nil {
-		return problem(roost.Internal, "the schedd lost sight of the job")
+		return kindErrorf(roost.Internal, "the schedd lost sight of the job")
 	}
 	e := s.GetExit()
 	switch {
-	case interrupted && failures(s) > 0:
-		return exit(128 + 2)
+	case interrupted && failedCount(s) > 0:
+		return exitError(128 + 2)
 	case e.GetReason() != "" || e.GetSignal() != 0:
-		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), ending(e))
+		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), endText(e))
 	case e == nil:
-		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), strings.TrimSuffix("removed: "+printable(s.GetReason()), ": "))
+		fmt.Fprintf(c.stderr, "roost: %s: %s\n", s.GetId(), strings.TrimSuffix("removed: "+printableText(s.GetReason()), ": "))
 	}
 	if code := taskCode(s); code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	if !c.flag("quiet") {
 		c.hint(s.GetId())
@@ -185,43 +185,43 @@ func (c *call) conclude(t *tally, interrupted bool, logs error) error {
 
 // runProgress says why nothing happens, when for a while nothing does, and that the job could not be started.
 type runProgress struct {
-	*call
-	began  time.Time
-	said   string
-	unable chan<- string // takes one reason
+	*invocation
+	began       time.Time
+	lastReason  string
+	startFailed chan<- string // takes one reason
 }
 
-const waitSilently = 2 * time.Second
+const silentWait = 2 * time.Second
 
-func (p *runProgress) update(t *tally, _ *wire.WatchEvent) {
-	s := t.only()
+func (p *runProgress) update(t *jobProgress, _ *wire.WatchEvent) {
+	s := t.onlyJob()
 	if stateOf(s) == "held" && s.GetExit().GetCause() == wire.Cause_CAUSE_LAUNCH {
 		select {
-		case p.unable <- ending(s.GetExit()):
+		case p.startFailed <- endText(s.GetExit()):
 		default:
 		}
 		return
 	}
-	if s == nil || p.flag("quiet") || !p.err.terminal || p.now().Sub(p.began) < waitSilently {
+	if s == nil || p.flag("quiet") || !p.err.terminal || p.now().Sub(p.began) < silentWait {
 		return
 	}
 	state := stateOf(s)
-	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" || s.GetReason() == p.said {
+	if !slices.Contains([]string{"idle", "held", "blocked"}, state) || s.GetReason() == "" || s.GetReason() == p.lastReason {
 		return
 	}
-	p.said = s.GetReason()
-	fmt.Fprintln(p.stderr, p.err.paint(dim, fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, printable(p.said))))
+	p.lastReason = s.GetReason()
+	fmt.Fprintln(p.stderr, p.err.colourText(dim, fmt.Sprintf("roost: %s is %s: %s", s.GetId(), state, printableText(p.lastReason))))
 }
 
-func (p *runProgress) end(*tally) {}
+func (p *runProgress) end(*jobProgress) {}
 
-// follow copies the output of a task, through restarts of the schedd.
-func (c *call) follow(req *wire.LogsRequest, to io.Writer) error {
-	s, err := c.schedd()
+// followOutput copies the output of a task, through restarts of the schedd.
+func (c *invocation) followOutput(req *wire.LogsRequest, to io.Writer) error {
+	s, err := c.connectSchedd()
 	if err != nil {
 		return err
 	}
-	return c.persist(watchPatience, func(ctx context.Context, alive func()) error {
+	return c.retry(watchTimeout, func(ctx context.Context, alive func()) error {
 		stream, err := s.Logs(ctx, req)
 		if err != nil {
 			return err
@@ -233,7 +233,7 @@ func (c *call) follow(req *wire.LogsRequest, to io.Writer) error {
 				return nil
 			}
 			if err != nil {
-				return fromWire(err)
+				return decodeError(err)
 			}
 			alive()
 			if attempt != 0 && chunk.GetAttempt() != attempt {
@@ -241,7 +241,7 @@ func (c *call) follow(req *wire.LogsRequest, to io.Writer) error {
 			}
 			attempt = chunk.GetAttempt()
 			if _, err := to.Write(chunk.GetData()); err != nil {
-				return problem(roost.NoOutput, "write: %v", err)
+				return kindErrorf(roost.NoOutput, "write: %v", err)
 			}
 			req.Offset, req.Tail = req.GetOffset()+int64(len(chunk.GetData())), 0
 		}

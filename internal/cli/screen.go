@@ -10,22 +10,22 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// terminate is the other signal that asks a program to end.
-const terminate = syscall.SIGTERM
+// ansiReset is the other signal that asks a program to end.
+const ansiReset = syscall.SIGTERM
 
-// screen is what a stream leads to.
-type screen struct {
+// outputScreen is what a stream leads to.
+type outputScreen struct {
 	terminal bool
 	width    int // columns; 0 for no bound
 	colour   bool
 }
 
-func screenOf(w io.Writer) screen {
+func screenOf(w io.Writer) outputScreen {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return screen{}
+		return outputScreen{}
 	}
-	s := screen{terminal: true, colour: true}
+	s := outputScreen{terminal: true, colour: true}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		s.width = width
 	}
@@ -42,7 +42,7 @@ const (
 	blue   = "34"
 )
 
-func (s screen) paint(colour, text string) string {
+func (s outputScreen) colourText(colour, text string) string {
 	if !s.colour || colour == "" || text == "" {
 		return text
 	}
@@ -50,8 +50,8 @@ func (s screen) paint(colour, text string) string {
 }
 
 // colour settles whether colours are used: --color, else NO_COLOR (no-color.org) and TERM.
-func (c *call) colour() error {
-	switch c.text("color") {
+func (c *invocation) colour() error {
+	switch c.stringFlag("color") {
 	case "always":
 		c.out.colour, c.err.colour = true, true
 	case "never":
@@ -61,7 +61,7 @@ func (c *call) colour() error {
 			c.out.colour, c.err.colour = false, false
 		}
 	default:
-		return problem(roost.Usage, "--color is auto, always or never, not %q", c.text("color"))
+		return kindErrorf(roost.Usage, "--color is auto, always or never, not %q", c.stringFlag("color"))
 	}
 	return nil
 }

@@ -21,9 +21,9 @@ const maxEvents = 50
 
 func showCommand() *command {
 	return &command{
-		name: "show", group: groupSee, brief: "show everything about a job", args: "JOB", least: 1, most: 1, wants: "a job", do: showJob,
-		about: "Shows the record of a job or of one task: what it asks for, how it stands, its attempts, and what has happened to it so far. " + selectors,
-		examples: []example{
+		name: "show", group: groupSee, summary: "show everything about a job", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job", run: showJob,
+		description: "Shows the record of a job or of one task: what it asks for, how it stands, its attempts, and what has happened to it so far. " + selectors,
+		examples: []commandExample{
 			{"roost show last", "your newest job"},
 			{"roost show --ad 123[7]", "a task, with the job's whole ad"},
 		},
@@ -35,45 +35,45 @@ func showCommand() *command {
 	}
 }
 
-// one finds the single job or task that a selector names.
-func (c *call) one(selector string, req *wire.QueryRequest) (*wire.JobStatus, error) {
-	task := everyTask([]string{selector})
+// findJob finds the single job or task that a selector names.
+func (c *invocation) findJob(selector string, req *wire.QueryRequest) (*wire.JobStatus, error) {
+	task := namesOnlyTasks([]string{selector})
 	req.Selection, req.History, req.Tasks, req.Limit = &wire.Selection{Selectors: []string{selector}}, true, task, 2
 	found, missing, err := c.queryPool("", req)
 	if err == nil && len(found) == 0 {
-		err = silence(missing)
+		err = unreachableError(missing)
 	}
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case len(found) == 0:
-		return nil, problem(roost.NotFound, "%s: there is no such job", selector)
+		return nil, kindErrorf(roost.NotFound, "%s: there is no such job", selector)
 	case len(found) > 1:
-		return nil, advise(usage("%s names several jobs, and one is wanted", selector), "list them with: roost jobs '"+selector+"'")
+		return nil, withHint(usageErrorf("%s names several jobs, and one is wanted", selector), "list them with: roost jobs '"+selector+"'")
 	}
 	return found[0], nil
 }
 
-// literalID turns a selector such as "last" into an id; ids stay as they are.
-func (c *call) literalID(selector string) (string, error) {
+// resolveSelector turns a selector such as "last" into an id; ids stay as they are.
+func (c *invocation) resolveSelector(selector string) (string, error) {
 	if selector != "" && selector[0] >= '0' && selector[0] <= '9' {
 		return selector, nil
 	}
-	s, err := c.one(selector, &wire.QueryRequest{})
+	s, err := c.findJob(selector, &wire.QueryRequest{})
 	return s.GetId(), err
 }
 
-func showJob(c *call) error {
-	s, err := c.one(c.args[0], &wire.QueryRequest{Ads: true})
+func showJob(c *invocation) error {
+	s, err := c.findJob(c.args[0], &wire.QueryRequest{Ads: true})
 	if err != nil {
 		return err
 	}
-	events, more, err := c.events(s.GetId(), c.count("events"))
+	events, more, err := c.events(s.GetId(), c.countFlag("events"))
 	if err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return c.showJSON(s, events)
 	}
 	c.showRecord(s)
@@ -83,14 +83,14 @@ func showJob(c *call) error {
 	}
 	c.showEvents(events, several, more)
 	if c.flag("ad") {
-		fmt.Fprintf(c.stdout, "\n%s\n%s\n", c.out.paint(bold, "Ad"), strings.TrimRight(adLines(s.GetAd()), "\n"))
+		fmt.Fprintf(c.stdout, "\n%s\n%s\n", c.out.colourText(bold, "Ad"), strings.TrimRight(adLines(s.GetAd()), "\n"))
 	}
 	return nil
 }
 
 // events reads what happened to a job, and reports whether there is more than limit.
-func (c *call) events(id string, limit int) (events []*wire.JobEvent, more bool, err error) {
-	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) error {
+func (c *invocation) events(id string, limit int) (events []*wire.JobEvent, more bool, err error) {
+	err = c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := s.Events(ctx, &wire.EventsRequest{Id: id})
@@ -101,7 +101,7 @@ func (c *call) events(id string, limit int) (events []*wire.JobEvent, more bool,
 		if limit > 0 {
 			ask++
 		}
-		events, err = drain(stream, ask)
+		events, err = drainStream(stream, ask)
 		return err
 	})
 	if limit > 0 && len(events) > limit {
@@ -110,12 +110,12 @@ func (c *call) events(id string, limit int) (events []*wire.JobEvent, more bool,
 	return events, false, err
 }
 
-func (c *call) showJSON(s *wire.JobStatus, events []*wire.JobEvent) error {
+func (c *invocation) showJSON(s *wire.JobStatus, events []*wire.JobEvent) error {
 	records := make([]eventRecord, len(events))
 	for i, e := range events {
-		records[i] = eventOf(e)
+		records[i] = eventRecordOf(e)
 	}
-	d := document{"job": recordOf(s, s.GetState() != ""), "events": records}
+	d := jsonDocument{"job": jobRecordOf(s, s.GetState() != ""), "events": records}
 	if hints := c.hints(s); len(hints) > 0 {
 		d["hints"] = hints
 	}
@@ -127,48 +127,48 @@ func (c *call) showJSON(s *wire.JobStatus, events []*wire.JobEvent) error {
 	return printJSON(c.stdout, d)
 }
 
-func (c *call) showRecord(s *wire.JobStatus) {
+func (c *invocation) showRecord(s *wire.JobStatus) {
 	state := stateOf(s)
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state))
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()), c.out.colourText(stateColour(state), state))
 	row := func(head, text string) {
 		if text != "" && text != "-" {
 			fmt.Fprintf(c.stdout, "  %-11s %s\n", head, text)
 		}
 	}
-	row("owner", printable(s.GetOwner()))
+	row("owner", printableText(s.GetOwner()))
 	row("band", fmt.Sprintf("%s, priority %d", s.GetBand(), s.GetPriority()))
-	row("queue", printable(s.GetQueue()))
+	row("queue", printableText(s.GetQueue()))
 	row("request", s.GetRequest().Vector().String())
 	if s.GetState() == "" && (s.GetTasks() > 1 || s.GetArray()) {
 		row("tasks", fmt.Sprintf("%d: %s", s.GetTasks(), countsText(s)))
 	}
-	row("submitted", c.ago(s.GetSubmitted()))
+	row("submitted", c.agoText(s.GetSubmitted()))
 	if s.GetStarted() != 0 {
-		row("started", c.ago(s.GetStarted()))
+		row("started", c.agoText(s.GetStarted()))
 	}
 	if s.GetEnded() != 0 {
-		row("ended", c.ago(s.GetEnded()))
+		row("ended", c.agoText(s.GetEnded()))
 	}
-	row("time", c.taken(s))
+	row("time", c.runTimeText(s))
 	if len(s.GetChunks()) > 0 {
 		row("chunks", chunksText(s.GetChunks()))
 	} else {
 		row("node", s.GetNode())
 	}
 	row("placed", placedText(s.GetPlaced()))
-	row("ending", ending(s.GetExit()))
+	row("ending", endText(s.GetExit()))
 	if e := s.GetExit(); e.GetMaxRss() > 0 || e.GetUserCpu() > 0 {
-		row("used", spentText(e))
+		row("used", usageText(e))
 	}
-	c.showUse(s, row)
+	c.showUsage(s, row)
 	if d := s.GetDumpable(); d != "" {
-		row("dumpable", printable(d))
+		row("dumpable", printableText(d))
 	}
 	if n := s.GetCheckpoints(); n > 0 {
-		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.ago(s.GetCheckpointed())))
+		row("checkpoints", fmt.Sprintf("%d kept, the last taken %s", n, c.agoText(s.GetCheckpointed())))
 	}
-	if s.GetReason() != ending(s.GetExit()) {
-		row("reason", printable(s.GetReason()))
+	if s.GetReason() != endText(s.GetExit()) {
+		row("reason", printableText(s.GetReason()))
 	}
 	if _, host, _ := strings.Cut(s.GetId(), "."); s.GetDiscreet() {
 		row("hidden", "its arguments, environment and script, which only its owner is shown, on "+host)
@@ -178,13 +178,13 @@ func (c *call) showRecord(s *wire.JobStatus) {
 	}
 }
 
-// showUse is what a task uses now.
-func (c *call) showUse(s *wire.JobStatus, row func(head, text string)) {
+// showUsage is what a task uses now.
+func (c *invocation) showUsage(s *wire.JobStatus, row func(head, text string)) {
 	u := s.GetUsage()
 	if u == nil {
 		return
 	}
-	text := fmt.Sprintf("%s cpu, %v memory, at most %v", span(time.Duration(u.GetUserCpu()+u.GetSystemCpu())), roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
+	text := fmt.Sprintf("%s cpu, %v memory, at most %v", spanText(time.Duration(u.GetUserCpu()+u.GetSystemCpu())), roost.Bytes(u.GetMemory()), roost.Bytes(u.GetPeakMemory()))
 	if u.GetDisk() > 0 {
 		text += fmt.Sprintf(", %v disk", roost.Bytes(u.GetDisk()))
 	}
@@ -194,9 +194,9 @@ func (c *call) showUse(s *wire.JobStatus, row func(head, text string)) {
 	row("uses", text)
 }
 
-// spentText is what an attempt used.
-func spentText(e *wire.ExitStatus) string {
-	text := fmt.Sprintf("%s cpu, %v peak memory", span(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), peakMemory(e))
+// usageText is what an attempt used.
+func usageText(e *wire.ExitStatus) string {
+	text := fmt.Sprintf("%s cpu, %v peak memory", spanText(time.Duration(e.GetUserCpu()+e.GetSystemCpu())), peakMemory(e))
 	u := e.GetUsage()
 	if n := u.GetPeakGpuMemory(); n > 0 {
 		text += fmt.Sprintf(", %v peak GPU memory", roost.Bytes(n))
@@ -215,19 +215,19 @@ func peakMemory(e *wire.ExitStatus) roost.Bytes {
 	return roost.Bytes(e.GetMaxRss())
 }
 
-// attempt is one execution of a task, as its events tell it.
-type attempt struct {
+// attemptSummary is one execution of a task, as its events tell it.
+type attemptSummary struct {
 	id         string
 	number     uint32
 	chunk      uint32
 	node       string
 	start, end int64
-	how        string
+	endText    string
 }
 
-func attempts(events []*wire.JobEvent) []*attempt {
-	var list []*attempt
-	index := map[string]*attempt{}
+func attempts(events []*wire.JobEvent) []*attemptSummary {
+	var list []*attemptSummary
+	index := map[string]*attemptSummary{}
 	for _, e := range events {
 		if e.GetAttempt() == 0 {
 			continue
@@ -235,7 +235,7 @@ func attempts(events []*wire.JobEvent) []*attempt {
 		key := fmt.Sprintf("%s/%d/%d", e.GetId(), e.GetChunk(), e.GetAttempt())
 		a := index[key]
 		if a == nil {
-			a = &attempt{id: e.GetId(), number: e.GetAttempt(), chunk: e.GetChunk()}
+			a = &attemptSummary{id: e.GetId(), number: e.GetAttempt(), chunk: e.GetChunk()}
 			index[key] = a
 			list = append(list, a)
 		}
@@ -246,59 +246,59 @@ func attempts(events []*wire.JobEvent) []*attempt {
 			a.start = e.GetTime()
 		}
 		if e.GetExit() != nil {
-			a.end, a.how = e.GetTime(), ending(e.GetExit())
+			a.end, a.endText = e.GetTime(), endText(e.GetExit())
 		}
 	}
 	return list
 }
 
-// task is how a task is named in a list about a job: not at all if it is the only one.
-func task(id string, several bool) string {
+// taskLabel is how a task is named in a list about a job: not at all if it is the only one.
+func taskLabel(id string, several bool) string {
 	if several {
 		return id
 	}
 	return ""
 }
 
-func (c *call) showAttempts(list []*attempt, several bool) {
-	t := &table{columns: []column{{head: "ATTEMPT"}, {head: "TASK"}, {head: "CHUNK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", right: true}, {head: "ENDING", least: 10}}}
-	parted := slices.ContainsFunc(list, func(a *attempt) bool { return a.chunk > 0 })
+func (c *invocation) showAttempts(list []*attemptSummary, several bool) {
+	t := &textTable{columns: []tableColumn{{head: "ATTEMPT"}, {head: "TASK"}, {head: "CHUNK"}, {head: "NODE"}, {head: "STARTED"}, {head: "TIME", rightAligned: true}, {head: "ENDING", minWidth: 10}}}
+	parted := slices.ContainsFunc(list, func(a *attemptSummary) bool { return a.chunk > 0 })
 	for _, a := range list {
 		took, chunk := "-", ""
 		if parted {
 			chunk = fmt.Sprint(a.chunk)
 		}
 		if a.start != 0 && a.end != 0 {
-			took = span(max(instant(a.end).Sub(instant(a.start)), 0)) // the two clocks are the starter's and the schedd's
+			took = spanText(max(timeOfNanos(a.end).Sub(timeOfNanos(a.start)), 0)) // the two clocks are the starter's and the schedd's
 		}
-		t.add(cell{fmt.Sprint(a.number), ""}, cell{task(a.id, several), ""}, cell{chunk, ""}, cell{a.node, ""}, cell{c.ago(a.start), ""}, cell{took, ""}, cell{a.how, ""})
+		t.addRow(tableCell{fmt.Sprint(a.number), ""}, tableCell{taskLabel(a.id, several), ""}, tableCell{chunk, ""}, tableCell{a.node, ""}, tableCell{c.agoText(a.start), ""}, tableCell{took, ""}, tableCell{a.endText, ""})
 	}
-	t.drop("NODE", "ENDING")
-	t.drop("TASK")
-	t.drop("CHUNK")
+	t.dropEmptyColumns("NODE", "ENDING")
+	t.dropEmptyColumns("TASK")
+	t.dropEmptyColumns("CHUNK")
 	io.WriteString(c.stdout, "\n")
 	t.print(c.stdout, c.out)
 }
 
-func (c *call) showEvents(events []*wire.JobEvent, several, more bool) {
+func (c *invocation) showEvents(events []*wire.JobEvent, several, more bool) {
 	if len(events) == 0 {
 		return
 	}
-	t := &table{columns: []column{{head: "TIME"}, {head: "TASK"}, {head: "EVENT"}, {head: "", least: 10}}}
+	t := &textTable{columns: []tableColumn{{head: "TIME"}, {head: "TASK"}, {head: "EVENT"}, {head: "", minWidth: 10}}}
 	for _, e := range events {
-		text := printable(e.GetText())
+		text := printableText(e.GetText())
 		if e.GetNode() != "" && !strings.Contains(text, e.GetNode()) {
 			text = strings.TrimSpace(text + " on " + e.GetNode())
 		}
-		if how := ending(e.GetExit()); how != "" && !strings.Contains(text, how) {
+		if how := endText(e.GetExit()); how != "" && !strings.Contains(text, how) {
 			text = strings.TrimSpace(how + " " + text)
 		}
 		if e.GetChunk() > 0 {
 			text = strings.TrimSpace(fmt.Sprintf("chunk %d %s", e.GetChunk(), text))
 		}
-		t.add(cell{c.moment(e.GetTime()), dim}, cell{task(e.GetId(), several), ""}, cell{e.GetWhat(), ""}, cell{text, ""})
+		t.addRow(tableCell{c.eventTime(e.GetTime()), dim}, tableCell{taskLabel(e.GetId(), several), ""}, tableCell{e.GetWhat(), ""}, tableCell{text, ""})
 	}
-	t.drop("TASK")
+	t.dropEmptyColumns("TASK")
 	io.WriteString(c.stdout, "\n")
 	t.print(c.stdout, c.out)
 	if more {
@@ -306,11 +306,11 @@ func (c *call) showEvents(events []*wire.JobEvent, several, more bool) {
 	}
 }
 
-// moment is a time of an event: the time of day on a terminal if it was today, and the whole elsewhere.
-func (c *call) moment(ns int64) string {
-	t := instant(ns)
+// eventTime is a time of an event: the time of day on a terminal if it was today, and the whole elsewhere.
+func (c *invocation) eventTime(ns int64) string {
+	t := timeOfNanos(ns)
 	if !c.out.terminal {
-		return stamp(ns)
+		return timestamp(ns)
 	}
 	if local := t.In(c.now().Location()); local.YearDay() == c.now().YearDay() && c.now().Sub(t) < 24*time.Hour {
 		return local.Format("15:04:05.000")
@@ -322,7 +322,7 @@ func (c *call) moment(ns int64) string {
 func adLines(text string) string {
 	ad, err := classad.Parse(text)
 	if err != nil {
-		return printable(text)
+		return printableText(text)
 	}
 	return ad.Old()
 }

@@ -13,7 +13,7 @@ func simCommand() *command {
 	var flags []ucli.Flag
 	var names []string
 	seen := map[string]bool{}
-	for _, part := range simParts() {
+	for _, part := range simSubcommands() {
 		b, own := part()
 		names = append(names, b.name)
 		for _, f := range own {
@@ -23,8 +23,8 @@ func simCommand() *command {
 		}
 	}
 	return &command{
-		name: "sim", group: groupAdmin, brief: "try on machines that are not there what a pool would do", args: strings.Join(names, "|") + " …", most: -1, branches: simBranches, do: doSim, flags: flags,
-		about: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is touched.\n\n" +
+		name: "sim", group: groupAdmin, summary: "try on machines that are not there what a pool would do", synopsis: strings.Join(names, "|") + " …", maxOperands: -1, branches: simSubcommandList, run: doSim, flags: flags,
+		description: "Plays, with the code that runs a pool, what would happen: only the clock, the network and the tasks are not real. No pool is touched.\n\n" +
 			"  replay LOG  plays a log of jobs, of your own cluster or of the Parallel Workloads Archive, on one machine of as many processors, and says how long they would have waited\n" +
 			"  pack NODES PODS  fills the machines of a GPU trace with its tasks, and says how much of the GPUs is given away and how much is left in pieces that nobody can use\n" +
 			"  compact CHECKPOINT, compact NODES PODS  takes machines of a cell away at random until its work no longer fits, and says how few hold it, by several scores\n" +
@@ -35,7 +35,7 @@ func simCommand() *command {
 			"  model JOBS  makes up a log of so many jobs, as they were on parallel machines of the nineties (Lublin and Feitelson 2003)\n" +
 			"  faults      breaks small pools in many ways, each seed in another, and holds what happens against what Roost promises; of a promise that breaks it tells the shortest story\n" +
 			"  run FILE    runs a whole pool, of the daemons' own code, with a clock and tasks that are not real: a checkpoint of a cell, from where it plays on, a mix of jobs that you have written down, or a log; run NODES PODS plays a GPU trace",
-		examples: []example{
+		examples: []commandExample{
 			{"roost sim replay KTH-SP2.swf.gz", "EASY backfilling, as the jobs asked"},
 			{"roost sim replay KTH-SP2.swf.gz --order sjbf --expect last-two", "the same jobs, as long as their users' last two took, the shortest first into gaps"},
 			{"roost sim replay our.swf --processors 512 -o then.swf", "with twice the processors, and each job's wait in a file"},
@@ -57,9 +57,9 @@ func simCommand() *command {
 	}
 }
 
-// simParts are what roost sim does, each with its flags, in the order of the help. A flag that two have means the same in both.
-func simParts() []func() (branch, []ucli.Flag) {
-	return []func() (branch, []ucli.Flag){
+// simSubcommands are what roost sim does, each with its flags, in the order of the help. A flag that two have means the same in both.
+func simSubcommands() []func() (subcommand, []ucli.Flag) {
+	return []func() (subcommand, []ucli.Flag){
 		simReplay,
 		simPack,
 		simCompact,
@@ -73,16 +73,16 @@ func simParts() []func() (branch, []ucli.Flag) {
 	}
 }
 
-func simBranches() (branches []branch) {
-	for _, part := range simParts() {
+func simSubcommandList() (branches []subcommand) {
+	for _, part := range simSubcommands() {
 		b, own := part()
 		for _, f := range own {
 			b.flags = append(b.flags, f.Names()[0])
 		}
-		do := b.do
-		b.do = func(c *call, args []string) error {
+		do := b.run
+		b.run = func(c *invocation, args []string) error {
 			for _, flag := range []string{"output", "csv", "svg"} { // now, and not after a minute's work
-				if err := c.vacant(c.text(flag)); err != nil {
+				if err := c.requireNewFile(c.stringFlag(flag)); err != nil {
 					return err
 				}
 			}
@@ -93,9 +93,9 @@ func simBranches() (branches []branch) {
 	return branches
 }
 
-func doSim(c *call) error {
+func doSim(c *invocation) error {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	daemon.Haste(ctx)
-	return c.doBranch(simBranches())
+	daemon.RelaxGC(ctx)
+	return c.runSubcommand(simSubcommandList())
 }

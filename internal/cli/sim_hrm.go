@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/sim/hrm"
 )
 
-func simHRM() (branch, []ucli.Flag) {
-	return branch{name: "hrm", brief: "place by one scheduler and by six, as HRM's authors did", do: playHRM}, append([]ucli.Flag{
+func simHRM() (subcommand, []ucli.Flag) {
+	return subcommand{name: "hrm", summary: "place by one scheduler and by six, as HRM's authors did", run: runHRMStudy}, append([]ucli.Flag{
 		&ucli.StringFlag{Name: "costs", Usage: "hrm: what the schedulers' steps take, in time of the processor: as `measured|stated`", Value: "measured"},
 		&ucli.StringFlag{Name: "sizes", Usage: "hrm: how many jobs come at once, as in `N,N,…`", Value: "60,120,180"},
 		&ucli.StringFlag{Name: "rates", Usage: "hrm: how many jobs come in a second where they come one by one, as in `N,N,…`; \"\" for not at all", Value: "10,20,50,100,1000,10000"},
@@ -28,118 +28,118 @@ var hrmCosts = []string{"measured", "stated"}
 
 // hrmRow is one run of it.
 type hrmRow struct {
-	options hrm.Options
+	options hrm.SimulationOptions
 	rate    int // jobs in a second; 0: all at once
-	figures hrm.Figures
+	figures hrm.RunFigures
 	steps   []hrmStep
 	digest  uint64
 }
 
 type hrmStep struct {
-	step  hrm.Step
-	spent hrm.Spent
+	step  hrm.CostStep
+	spent hrm.StepTotal
 }
 
 // hrmStudy is all of them.
 type hrmStudy struct {
-	call   *call
-	stated bool
-	rows   []hrmRow
-	events uint64
+	call        *invocation
+	statedCosts bool
+	rows        []hrmRow
+	events      uint64
 }
 
 // hrmArriving is how many jobs come one by one.
 const hrmArriving = 120
 
-func playHRM(c *call, _ []string) error {
-	costs, err := c.choice("costs", hrmCosts)
+func runHRMStudy(c *invocation, _ []string) error {
+	costs, err := c.choiceFlag("costs", hrmCosts)
 	if err != nil {
 		return err
 	}
-	sizes, err := c.numbers("sizes", 2000)
+	sizes, err := c.numbersFlag("sizes", 2000)
 	if err != nil {
 		return err
 	}
-	rates, err := c.numbers("rates", 100_000)
+	rates, err := c.numbersFlag("rates", 100_000)
 	if err != nil {
 		return err
 	}
 	if len(sizes)+len(rates) == 0 {
-		return advise(usage("there is nothing to play"), "give --sizes or --rates a number")
+		return withHint(usageErrorf("there is nothing to play"), "give --sizes or --rates a number")
 	}
-	s := &hrmStudy{call: c, stated: hrmCosts[costs] == "stated"}
-	paper := hrm.Paper(60, hrm.Central)
-	s.say("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores, plural(paper.Schedds, "schedd"), plural(paper.Containers, "container"))
-	s.say("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs], paper.Delay, paper.Commit)
+	s := &hrmStudy{call: c, statedCosts: hrmCosts[costs] == "stated"}
+	paper := hrm.PaperOptions(60, hrm.LeaderOnly)
+	s.printf("%d machines of %d cores, %s; jobs of %s\n", paper.Machines, paper.Cores, plural(paper.Schedds, "schedd"), plural(paper.Containers, "container"))
+	s.printf("costs %s; a message takes %v, and %v until an entry is on disk: both stated\n", hrmCosts[costs], paper.MessageDelay, paper.CommitDelay)
 	if len(sizes) > 0 {
-		s.say("\nall at once\n%s  the paper\n", hrmHead("jobs"))
+		s.printf("\nall at once\n%s  the paper\n", hrmHeader("jobs"))
 	}
 	for _, jobs := range sizes {
-		if err := s.styles(jobs, 0); err != nil {
+		if err := s.runStyles(jobs, 0); err != nil {
 			return err
 		}
 	}
 	if len(rates) > 0 {
-		s.say("\n%s, one by one\n%s  the paper\n", plural(hrmArriving, "job"), hrmHead("jobs/s"))
+		s.printf("\n%s, one by one\n%s  the paper\n", plural(hrmArriving, "job"), hrmHeader("jobs/s"))
 	}
 	for _, rate := range rates {
-		if err := s.styles(hrmArriving, rate); err != nil {
+		if err := s.runStyles(hrmArriving, rate); err != nil {
 			return err
 		}
 	}
-	s.say("\nA job's delay is from its submission until the last of its containers has started; busy is the part of the jobs in the cell that wait for the scheduler.\n")
-	s.say("%d runs of %d events, each played twice, digest %016x both times\n", len(s.rows), s.events, s.digest())
+	s.printf("\nA job's delay is from its submission until the last of its containers has started; busy is the part of the jobs in the cell that wait for the scheduler.\n")
+	s.printf("%d runs of %d events, each played twice, digest %016x both times\n", len(s.rows), s.events, s.digest())
 	if err := c.writeTable(s.table()); err != nil {
 		return err
 	}
-	if err := c.writePicture(s.charts()...); err != nil {
+	if err := c.writeCharts(s.charts()...); err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return s.json(hrmCosts[costs])
 	}
 	return nil
 }
 
-// numbers are those of a flag that lists some, from 1 to most.
-func (c *call) numbers(flag string, most int) (list []int, err error) {
-	if c.text(flag) == "" {
+// numbersFlag are those of a flag that lists some, from 1 to most.
+func (c *invocation) numbersFlag(flag string, most int) (list []int, err error) {
+	if c.stringFlag(flag) == "" {
 		return nil, nil
 	}
-	for _, word := range strings.Split(c.text(flag), ",") {
+	for _, word := range strings.Split(c.stringFlag(flag), ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
 		if err != nil || n < 1 || n > most {
-			return nil, advise(usage("--%s %s: %q is no number from 1 to %d", flag, c.text(flag), word, most), "as in --"+flag+" 10,20")
+			return nil, withHint(usageErrorf("--%s %s: %q is no number from 1 to %d", flag, c.stringFlag(flag), word, most), "as in --"+flag+" 10,20")
 		}
 		list = append(list, n)
 	}
 	if len(list) > 100 {
-		return nil, usage("--%s: %d numbers, and 100 are the most", flag, len(list))
+		return nil, usageErrorf("--%s: %d numbers, and 100 are the most", flag, len(list))
 	}
 	return list, nil
 }
 
-// say prints as it goes: a study takes a while.
-func (s *hrmStudy) say(format string, args ...any) {
-	if !s.call.json() {
+// printf prints as it goes: a study takes a while.
+func (s *hrmStudy) printf(format string, args ...any) {
+	if !s.call.wantsJSON() {
 		fmt.Fprintf(s.call.stdout, format, args...)
 	}
 }
 
 // hrmStyles are who places, as the tables say it.
 var hrmStyles = []struct {
-	style hrm.Style
+	style hrm.SchedulingStyle
 	words string
-}{{hrm.Central, "the leader"}, {hrm.Parts, "six schedds, parts"}, {hrm.Whole, "six schedds, whole"}}
+}{{hrm.LeaderOnly, "the leader"}, {hrm.CellParts, "six schedds, parts"}, {hrm.WholeCell, "six schedds, whole"}}
 
-func hrmHead(first string) string {
+func hrmHeader(first string) string {
 	return fmt.Sprintf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s", first, "placed by", "mean", "95 %", "worst", "job ends", "busy", "conflicts")
 }
 
-// styles plays one size or rate in each style.
-func (s *hrmStudy) styles(jobs, rate int) error {
+// runStyles plays one size or rate in each style.
+func (s *hrmStudy) runStyles(jobs, rate int) error {
 	for i, one := range hrmStyles {
-		r, err := s.play(jobs, rate, one.style)
+		r, err := s.runTwice(jobs, rate, one.style)
 		if err != nil {
 			return err
 		}
@@ -152,64 +152,64 @@ func (s *hrmStudy) styles(jobs, rate int) error {
 			first = strconv.Itoa(jobs)
 		}
 		f := &r.figures
-		if one.style != hrm.Central {
-			conflicts = fmt.Sprintf("%.1f %%", 100*f.Conflicting())
+		if one.style != hrm.LeaderOnly {
+			conflicts = fmt.Sprintf("%.1f %%", 100*f.ConflictRatio())
 		}
-		s.say("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s  %s\n", first, one.words, millis(f.Mean), millis(f.P95), millis(f.Worst), fmt.Sprintf("%.1f s", f.Last.Seconds()),
-			fmt.Sprintf("%.2f %%", 100*f.Busy), conflicts, published(jobs, rate, one.style))
+		s.printf("%6s  %-18s  %9s  %9s  %9s  %9s  %6s  %9s  %s\n", first, one.words, millisText(f.MeanDelay), millisText(f.P95Delay), millisText(f.MaxDelay), fmt.Sprintf("%.1f s", f.LastEnd.Seconds()),
+			fmt.Sprintf("%.2f %%", 100*f.Busy), conflicts, publishedText(jobs, rate, one.style))
 	}
 	return nil
 }
 
-// published is what the paper says in its section 6.1.3 of the same, as far as it does in numbers.
-func published(jobs, rate int, style hrm.Style) string {
+// publishedText is what the paper says in its section 6.1.3 of the same, as far as it does in numbers.
+func publishedText(jobs, rate int, style hrm.SchedulingStyle) string {
 	switch {
-	case rate == 0 && jobs == 60 && style != hrm.Parts:
+	case rate == 0 && jobs == 60 && style != hrm.CellParts:
 		return "about 50 ms; jobs about 25 s"
-	case rate == 0 && jobs == 180 && style == hrm.Central:
+	case rate == 0 && jobs == 180 && style == hrm.LeaderOnly:
 		return "worst 14 s"
-	case rate == 0 && jobs == 180 && style == hrm.Whole:
+	case rate == 0 && jobs == 180 && style == hrm.WholeCell:
 		return "worst 2.5 s"
-	case rate == 10_000 && style == hrm.Central:
+	case rate == 10_000 && style == hrm.LeaderOnly:
 		return "at ten times the rate more than double the delay"
-	case rate == 100 && style == hrm.Whole:
+	case rate == 100 && style == hrm.WholeCell:
 		return "at ten times the rate up to 45 %"
 	}
 	return ""
 }
 
-// millis is a delay for people.
-func millis(d time.Duration) string {
+// millisText is a delay for people.
+func millisText(d time.Duration) string {
 	if d >= 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return fmt.Sprintf("%.1f ms", d.Seconds()*1000)
 }
 
-// play plays one run, and again with the same costs.
-func (s *hrmStudy) play(jobs, rate int, style hrm.Style) (*hrmRow, error) {
-	o := hrm.Paper(jobs, style)
-	o.Seed = uint64(s.call.count("seed"))
+// runTwice plays one run, and again with the same costs.
+func (s *hrmStudy) runTwice(jobs, rate int, style hrm.SchedulingStyle) (*hrmRow, error) {
+	o := hrm.PaperOptions(jobs, style)
+	o.Seed = uint64(s.call.countFlag("seed"))
 	if rate > 0 {
-		o.Every = time.Second / time.Duration(rate)
+		o.SubmitInterval = time.Second / time.Duration(rate)
 	}
-	measured := &hrm.Measured{Clock: threadTime}
-	var costs, same hrm.Costs = measured, hrm.Stated()
-	if s.stated {
+	measured := &hrm.MeasuredCosts{Clock: threadTime}
+	var costs, same hrm.StepCosts = measured, hrm.DefaultCosts()
+	if s.statedCosts {
 		costs = same
 	}
 	runtime.LockOSThread() // its processor time is the clock
 	defer runtime.UnlockOSThread()
-	r, err := hrm.Run(o, costs)
+	r, err := hrm.Simulate(o, costs)
 	if err != nil {
 		return nil, err
 	}
-	if !s.stated {
-		same = &hrm.Again{Taken: measured.Taken}
+	if !s.statedCosts {
+		same = &hrm.ReplayedCosts{Taken: measured.Taken}
 	}
-	again, err := hrm.Run(o, same)
+	again, err := hrm.Simulate(o, same)
 	if err != nil || again.Digest != r.Digest {
-		return nil, problem(roost.Internal, "%d jobs, %v: played again, it came out differently: please tell us", jobs, style)
+		return nil, kindErrorf(roost.Internal, "%d jobs, %v: played again, it came out differently: please tell us", jobs, style)
 	}
 	s.events += r.Events
 	s.rows = append(s.rows, hrmRow{o, rate, r.Figures(), hrmSteps(r), r.Digest})
@@ -224,10 +224,10 @@ func threadTime() time.Duration {
 }
 
 // hrmSteps is what a run's steps took.
-func hrmSteps(r *hrm.Result) (list []hrmStep) {
+func hrmSteps(r *hrm.RunResult) (list []hrmStep) {
 	for i := range r.Steps {
-		if r.Steps[i].Number > 0 {
-			list = append(list, hrmStep{hrm.Step(i), r.Steps[i]})
+		if r.Steps[i].Count > 0 {
+			list = append(list, hrmStep{hrm.CostStep(i), r.Steps[i]})
 		}
 	}
 	return list

@@ -14,14 +14,14 @@ import (
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
 	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
 	"github.com/roost-batch/roost/negotiator/match"
-	"github.com/roost-batch/roost/negotiator/picture"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
 // CheckpointCell sends a checkpoint in small pieces.
-func (f *fake) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
+func (f *fakeSchedd) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.ServerStreamingServer[wire.CheckpointPiece]) error {
 	for rest := f.checkpoint; len(rest) > 0; {
 		n := min(100, len(rest))
 		if err := to.Send(&wire.CheckpointPiece{Data: rest[:n]}); err != nil {
@@ -35,11 +35,11 @@ func (f *fake) CheckpointCell(_ *wire.CheckpointCellRequest, to grpc.ServerStrea
 // smallCell is two machines of four cores, of which one is full for a hundred seconds, and a request for six tasks of two.
 func smallCell(t *testing.T) []byte {
 	t.Helper()
-	c := &picture.Checkpoint{Roost: roost.Version, Epoch: 7, Leader: "head", Ledger: ledger.New()}
+	c := &cellstate.CellCheckpoint{RoostVersion: roost.Version, Epoch: 7, Leader: "head", Ledger: ledger.New()}
 	c.Now = time.Unix(1_000_000, 0)
-	c.Ledger.Apply(&ledger.Entry{At: c.Now.UnixNano(), Lead: "head"})
+	c.Ledger.Apply(&ledger.LogEntry{At: c.Now.UnixNano(), Lead: "head"})
 	for i, name := range []string{"n1", "n2"} {
-		units, err := gpu.Cut(gpu.Topology{CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.Core, 4)}, gpu.Layout{Shape: gpu.Shared})
+		units, err := gpu.CutUnits(gpu.MachineTopology{CPU: 4000, Memory: 8 * roost.GiB, Cores: make([]gpu.CPUCore, 4)}, gpu.LayoutConfig{Shape: gpu.SharedLayout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,23 +49,23 @@ func smallCell(t *testing.T) []byte {
 		m := match.NewMachine(name, 1, 1, ad)
 		if i == 0 {
 			r := roost.Resources{CPU: 4000, Memory: roost.GiB}
-			p, _ := m.Seat(nil, gpu.Request{Resources: r}, false)
-			if m, err = m.Turnover(nil, match.Claim{ID: 1, Submitter: share.Submitter{Owner: "bob"}, Band: roost.Batch, Resources: r, Placement: p, Since: 999_000, Ends: 1_000_100, Job: "7.pool"}); err != nil {
+			p, _ := m.PlaceNext(nil, gpu.DeviceRequest{Resources: r}, false)
+			if m, err = m.AfterClaimsEnd(nil, match.MachineClaim{ID: 1, Submitter: fairshare.Submitter{Owner: "bob"}, Band: roost.BatchBand, Resources: r, Placement: p, TaskStarted: 999_000, WalltimeEnd: 1_000_100, Job: "7.pool"}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		c.Machines = append(c.Machines, m)
 	}
-	a := &picture.Ask{Text: "[]", Own: 6}
-	a.Key, a.Submitter, a.Band, a.Walltime = match.Key{Schedd: "pool", ID: 1}, share.Submitter{Owner: "ann"}, roost.Batch, 50*time.Second
+	a := &cellstate.PendingRequest{AdText: "[]", OwnWanted: 6}
+	a.Key, a.Submitter, a.Band, a.Walltime = match.RequestKey{Schedd: "pool", ID: 1}, fairshare.Submitter{Owner: "ann"}, roost.BatchBand, 50*time.Second
 	var err error
-	if a.Class, err = match.NewClass(a.Text, a.Submitter, a.Band, roost.Resources{CPU: 2000, Memory: roost.GiB}); err != nil {
+	if a.Class, err = match.NewClass(a.AdText, a.Submitter, a.Band, roost.Resources{CPU: 2000, Memory: roost.GiB}); err != nil {
 		t.Fatal(err)
 	}
-	c.Asks = []*picture.Ask{a}
-	c.Jobs = []picture.Job{{ID: "12.pool", Owner: "ann", Request: 1, Waiting: 6}, {ID: "7.pool", Owner: "bob", Request: 2, Running: 1}}
+	c.Requests = []*cellstate.PendingRequest{a}
+	c.Jobs = []cellstate.JobRow{{ID: "12.pool", Owner: "ann", Request: 1, Waiting: 6}, {ID: "7.pool", Owner: "bob", Request: 2, Running: 1}}
 	var b bytes.Buffer
-	if err := picture.Write(&b, c); err != nil {
+	if err := cellstate.Write(&b, c); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -75,7 +75,7 @@ func smallCell(t *testing.T) []byte {
 func TestSimLive(t *testing.T) {
 	cell := smallCell(t)
 	two := &wire.Resources{MilliCpu: 2000}
-	f := &fake{checkpoint: cell, jobs: []*wire.JobStatus{
+	f := &fakeSchedd{checkpoint: cell, jobs: []*wire.JobStatus{
 		{Id: "12.pool", Owner: "ann", Band: "batch", RequestId: 1, Tasks: 6, Counts: map[string]uint32{"idle": 6, "completed": 3}, Request: two, Ad: "[MaxRunning = 4]"},
 		{Id: "13.pool", Owner: "ann", Band: "batch", Tasks: 1, Counts: map[string]uint32{"held": 1}, Request: two, Reason: "held by ann"},
 		{Id: "14.pool", Owner: "ann", Band: "batch", Tasks: 1, Counts: map[string]uint32{"held": 1}, Request: two, Reason: "refused, as it was submitted while no negotiator could be asked: too much"},
@@ -131,7 +131,7 @@ func TestSimLive(t *testing.T) {
 		{"roost cell checkpoint new.cell", "", "", 0},
 		{"roost cell checkpoint small.cell", "", "small.cell is there already", 73},
 	} {
-		a, stdout, stderr := testApp(t, dir)
+		a, stdout, stderr := newTestApp(t, dir)
 		files := map[string][]byte{"small.cell": cell, "cut.cell": cell[:len(cell)/2], "job.hcl": []byte("job \"j\" {\n  command = [\"/bin/true\"]\n  cpus = 2\n  walltime = \"30s\"\n}\n")}
 		for name, text := range files {
 			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
@@ -148,7 +148,7 @@ func TestSimLive(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer file.Close()
-			if p, err := picture.Read(file); err != nil || len(p.Jobs) != 3 || !p.Jobs[0].Refused || p.Jobs[1].Refused || p.Jobs[2].Request != 1 || p.Jobs[2].Waiting != 6 || p.Jobs[2].Open != 6 || p.Jobs[2].AtOnce != 4 {
+			if p, err := cellstate.Read(file); err != nil || len(p.Jobs) != 3 || !p.Jobs[0].Refused || p.Jobs[1].Refused || p.Jobs[2].Request != 1 || p.Jobs[2].Waiting != 6 || p.Jobs[2].OpenTasks != 6 || p.Jobs[2].MaxRunning != 4 {
 				t.Errorf("the checkpoint has jobs %+v, %v", p, err)
 			}
 		}
@@ -167,7 +167,7 @@ func TestSimLiveResults(t *testing.T) {
 		},
 		{"whatif small.cell --remove n1", "\n0,4,2,0,4,2,1\n", ">Queue<"},
 	} {
-		a, _, stderr := testApp(t, t.TempDir())
+		a, _, stderr := newTestApp(t, t.TempDir())
 		if err := os.WriteFile(filepath.Join(a.dir, "small.cell"), smallCell(t), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -182,27 +182,27 @@ func TestSimLiveResults(t *testing.T) {
 
 // TestSimLiveRefused holds that of jobs that quotas refused it is said which ones they would allow.
 func TestSimLiveRefused(t *testing.T) {
-	p, err := picture.Read(bytes.NewReader(smallCell(t)))
+	p, err := cellstate.Read(bytes.NewReader(smallCell(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	epoch, _ := p.Ledger.Epoch()
-	quota := ledger.Command{Verb: ledger.Set, Kind: ledger.KindQuota, Trusted: true, Object: []byte(`{"user": "ann", "band": "batch", "most": {"tasks": 6}}`)}
-	if r := p.Ledger.Apply(&ledger.Entry{At: p.Now.UnixNano(), Epoch: epoch, Commands: []ledger.Command{quota}}); r.Err != nil || r.Commands[0] != nil {
+	quota := ledger.AdminCommand{Verb: ledger.VerbSet, Kind: ledger.KindQuota, Trusted: true, Object: []byte(`{"user": "ann", "band": "batch", "most": {"tasks": 6}}`)}
+	if r := p.Ledger.Apply(&ledger.LogEntry{At: p.Now.UnixNano(), Epoch: epoch, Commands: []ledger.AdminCommand{quota}}); r.Err != nil || r.Commands[0] != nil {
 		t.Fatal(r)
 	}
-	p.Jobs = []picture.Job{{ID: "12.pool", Owner: "ann", Band: "batch", Request: 1, Waiting: 6, Open: 6}}
+	p.Jobs = []cellstate.JobRow{{ID: "12.pool", Owner: "ann", Band: "batch", Request: 1, Waiting: 6, OpenTasks: 6}}
 	for _, id := range []string{"13.pool", "14.pool", "15.pool"} {
-		p.Jobs = append(p.Jobs, picture.Job{ID: id, Owner: "ann", Band: "batch", Open: 1, Why: "refused", Refused: true})
+		p.Jobs = append(p.Jobs, cellstate.JobRow{ID: id, Owner: "ann", Band: "batch", OpenTasks: 1, WaitReason: "refused", Refused: true})
 	}
 	for quota, want := range map[string]string{
 		"6": "the quota is tasks 6: which is within it\n\n  It is assumed",
 		"7": "\n  quotas refused 13.pool, which is held for that; they would allow it then, once somebody has released it\n",
 		"8": "\n  quotas refused 13.pool, 14.pool, which are held for that; they would allow them then, once somebody has released them\n",
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
+		a, stdout, stderr := newTestApp(t, t.TempDir())
 		var text bytes.Buffer
-		if err := picture.Write(&text, p); err != nil {
+		if err := cellstate.Write(&text, p); err != nil {
 			t.Fatal(err)
 		}
 		a.stdin = &text

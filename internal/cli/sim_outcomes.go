@@ -12,39 +12,39 @@ import (
 )
 
 // writeOutcomes writes what became of each job: as a log again, or as what the file's name says.
-func (c *call) writeOutcomes(file string, log *swf.Log, played *sim.Played, opt sim.Options) error {
+func (c *invocation) writeOutcomes(file string, log *swf.TraceLog, played *sim.Result, opt sim.ReplayOptions) error {
 	var text strings.Builder
 	var err error
 	switch {
 	case strings.HasSuffix(file, ".csv"):
 		w := csv.NewWriter(&text)
-		names, rows := outcomes(played)
+		names, rows := outcomeTable(played)
 		if err = w.Write(names); err == nil {
 			err = w.WriteAll(rows)
 		}
 	case strings.HasSuffix(file, ".json"):
 		err = writeObjects(&text, played)
 	default:
-		headers := append([]swf.Header{}, log.Headers...)
-		headers = append(headers, swf.Header{Name: "MaxProcs", Value: strconv.FormatInt(opt.Processors, 10)},
-			swf.Header{Name: "Note", Value: "waits are those of roost sim replay --order " + c.text("order") + " --expect " + c.text("expect") + " --correct " + c.text("correct")})
-		err = played.Schedule(headers).Write(&text)
+		headers := append([]swf.HeaderField{}, log.Headers...)
+		headers = append(headers, swf.HeaderField{Name: "MaxProcs", Value: strconv.FormatInt(opt.Processors, 10)},
+			swf.HeaderField{Name: "Note", Value: "waits are those of roost sim replay --order " + c.stringFlag("order") + " --expect " + c.stringFlag("expect") + " --correct " + c.stringFlag("correct")})
+		err = played.ScheduleLog(headers).Write(&text)
 	}
 	if err != nil {
-		return problem(roost.NoOutput, "%v", err)
+		return kindErrorf(roost.NoOutput, "%v", err)
 	}
-	return c.writeNew(file, text.String())
+	return c.writeNewFile(file, text.String())
 }
 
-// outcomes is what became of each job, as a table.
-func outcomes(played *sim.Played) (names []string, rows [][]string) {
+// outcomeTable is what became of each job, as a table.
+func outcomeTable(played *sim.Result) (names []string, rows [][]string) {
 	names = []string{
 		"job", "line", "user", "submit_seconds", "wait_seconds", "start_seconds", "run_seconds", "processors", "asked_seconds", "expected_seconds", "outlived", "out_of_turn",
 	}
 	for i := range played.Jobs {
 		o := &played.Jobs[i]
 		row := make([]string, 0, len(names))
-		for _, n := range [...]int64{o.ID, int64(o.Line), o.User, o.Submit, o.Waited(), o.Start, o.Length, o.Procs, o.Request, o.Expected, int64(o.Outlived)} {
+		for _, n := range [...]int64{o.ID, int64(o.Line), o.User, o.Submit, o.Waited(), o.Start, o.Length, o.Procs, o.RequestedTime, o.Expected, int64(o.Outlived)} {
 			row = append(row, strconv.FormatInt(n, 10))
 		}
 		rows = append(rows, append(row, strconv.FormatBool(o.Early)))
@@ -53,8 +53,8 @@ func outcomes(played *sim.Played) (names []string, rows [][]string) {
 }
 
 // writeObjects writes the table as a list of objects, one a line, with the columns' names.
-func writeObjects(text *strings.Builder, played *sim.Played) error {
-	names, rows := outcomes(played)
+func writeObjects(text *strings.Builder, played *sim.Result) error {
+	names, rows := outcomeTable(played)
 	text.WriteString("[")
 	for i, row := range rows {
 		if i > 0 {

@@ -14,13 +14,13 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/plot"
-	"github.com/roost-batch/roost/internal/sim/pack"
+	"github.com/roost-batch/roost/internal/sim/packing"
 	"github.com/roost-batch/roost/negotiator/match"
 )
 
-func simPack() (branch, []ucli.Flag) {
-	return branch{
-		name: "pack", brief: "fill the machines of a GPU trace with its tasks", least: 2, most: 2, wants: "a list of nodes and a list of pods of the openb trace", do: fillTrace,
+func simPack() (subcommand, []ucli.Flag) {
+	return subcommand{
+		name: "pack", summary: "fill the machines of a GPU trace with its tasks", minOperands: 2, maxOperands: 2, operandNames: "a list of nodes and a list of pods of the openb trace", run: fillFromTrace,
 	}, append(packFlags(), resultFlags()...)
 }
 
@@ -39,12 +39,12 @@ const firstSeed = 42
 const maxSeeds = 1000
 
 // scores are those that --score names, and what they are otherwise.
-func (c *call) scores(otherwise ...match.Score) (list []match.Score, err error) {
-	for _, word := range c.texts("score") {
+func (c *invocation) scores(otherwise ...match.ScorePolicy) (list []match.ScorePolicy, err error) {
+	for _, word := range c.stringsFlag("score") {
 		for name := range strings.SplitSeq(word, ",") {
 			s, err := match.ParseScore(name)
 			if err != nil || name == "" {
-				return nil, usage("--score: %q is none: there are hybrid, best-fit, worst-fit and fragmentation", name)
+				return nil, usageErrorf("--score: %q is none: there are hybrid, best-fit, worst-fit and fragmentation", name)
 			}
 			if !slices.Contains(list, s) {
 				list = append(list, s)
@@ -58,40 +58,40 @@ func (c *call) scores(otherwise ...match.Score) (list []match.Score, err error) 
 }
 
 // seeds is how often something random is done: as --seeds says, or as usual.
-func (c *call) seeds(usual int) (int, error) {
+func (c *invocation) seeds(usual int) (int, error) {
 	n := usual
-	if c.given("seeds") {
-		n = c.count("seeds")
+	if c.isFlagSet("seeds") {
+		n = c.countFlag("seeds")
 	}
 	if n < 1 || n > maxSeeds {
-		return 0, usage("--seeds %d: it is from 1 to %d", n, maxSeeds)
+		return 0, usageErrorf("--seeds %d: it is from 1 to %d", n, maxSeeds)
 	}
 	return n, nil
 }
 
 // readTrace reads the two lists of a trace.
-func (c *call) readTrace(args []string) (nodes []pack.Node, pods []pack.Pod, err error) {
-	err = c.unpacked(args[0], func(file string, r io.Reader) (err error) {
-		nodes, err = pack.ReadNodes(file, r)
+func (c *invocation) readTrace(args []string) (nodes []packing.TraceNode, pods []packing.TracePod, err error) {
+	err = c.openMaybeGzip(args[0], func(file string, r io.Reader) (err error) {
+		nodes, err = packing.ReadNodes(file, r)
 		return err
 	})
 	if err == nil {
-		err = c.unpacked(args[1], func(file string, r io.Reader) (err error) {
-			pods, err = pack.ReadPods(file, r)
+		err = c.openMaybeGzip(args[1], func(file string, r io.Reader) (err error) {
+			pods, err = packing.ReadPods(file, r)
 			return err
 		})
 	}
 	return nodes, pods, err
 }
 
-// filling is what came of filling a cell by one score, in so many orders.
-type filling struct {
-	score match.Score
-	runs  []*pack.Filled
-	took  time.Duration // of all, once
+// packingResult is what came of filling a cell by one score, in so many orders.
+type packingResult struct {
+	score    match.ScorePolicy
+	runs     []*packing.FillResult
+	duration time.Duration // of all, once
 }
 
-func fillTrace(c *call, args []string) error {
+func fillFromTrace(c *invocation, args []string) error {
 	scores, err := c.scores(match.Hybrid, match.BestFit, match.Fragmentation)
 	if err != nil {
 		return err
@@ -104,22 +104,22 @@ func fillTrace(c *call, args []string) error {
 	if err != nil {
 		return err
 	}
-	cell, err := pack.NewCell(nodes, pods)
+	cell, err := packing.NewCell(nodes, pods)
 	if err != nil {
-		return problem(roost.Invalid, "%v", err)
+		return kindErrorf(roost.Invalid, "%v", err)
 	}
-	var all []filling
+	var all []packingResult
 	for _, s := range scores {
-		f := filling{score: s}
+		f := packingResult{score: s}
 		for seed := range seeds {
 			began := time.Now()
-			run, err := fillOnce(cell, s, seed)
+			run, err := fillSeed(cell, s, seed)
 			if err != nil {
-				return problem(roost.Invalid, "%v", err)
+				return kindErrorf(roost.Invalid, "%v", err)
 			}
-			f.took += time.Since(began)
-			if again, err := fillOnce(cell, s, seed); err != nil || again.Digest != run.Digest {
-				return problem(roost.Internal, "%s: filling again, it came out differently: %016x and %016x; please tell us, with the lists", s, run.Digest, again.Digest)
+			f.duration += time.Since(began)
+			if again, err := fillSeed(cell, s, seed); err != nil || again.Digest != run.Digest {
+				return kindErrorf(roost.Internal, "%s: filling again, it came out differently: %016x and %016x; please tell us, with the lists", s, run.Digest, again.Digest)
 			}
 			f.runs = append(f.runs, run)
 		}
@@ -128,55 +128,55 @@ func fillTrace(c *call, args []string) error {
 	if err := c.writeTable(fillTable(all)); err != nil {
 		return err
 	}
-	if err := c.writePicture(fillCharts(all)...); err != nil {
+	if err := c.writeCharts(fillCharts(all)...); err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return c.fillJSON(args, all)
 	}
 	total := cell.Total()
-	fmt.Fprintf(c.stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(printable(args[1])), filepath.Base(printable(args[0])),
+	fmt.Fprintf(c.stdout, "%s on %s: %s with %s; %s of %s\n\n", filepath.Base(printableText(args[1])), filepath.Base(printableText(args[0])),
 		plural(len(cell.Machines), "machine"), plural(total.GPUs, "GPU"), plural(len(cell.Tasks), "task"), plural(len(cell.Requests), "kind"))
-	c.printFilled(all)
+	c.printPacking(all)
 	return nil
 }
 
-// fillOnce fills a cell in the order of a seed. One number is drawn before, as the published experiment does.
-func fillOnce(cell *pack.Cell, by match.Score, seed int) (*pack.Filled, error) {
+// fillSeed fills a cell in the order of a seed. One number is drawn before, as the published experiment does.
+func fillSeed(cell *packing.CellWorkload, by match.ScorePolicy, seed int) (*packing.FillResult, error) {
 	random := rand.New(rand.NewSource(int64(firstSeed + seed)))
 	random.Int()
-	return pack.Fill(cell, by, random)
+	return packing.FillCell(cell, by, random)
 }
 
-// at are the values of all orders at a percentage, rising.
-func (f *filling) at(percent int, of func(pack.Point) float64) (values []float64) {
+// percentileValues are the values of all orders at a percentage, rising.
+func (f *packingResult) percentileValues(percent int, of func(packing.FillPoint) float64) (values []float64) {
 	for _, run := range f.runs {
-		values = append(values, of(run.At(percent)))
+		values = append(values, of(run.PointAt(percent)))
 	}
 	slices.Sort(values)
 	return values
 }
 
-func middle(sorted []float64) float64 { return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2 }
+func median(sorted []float64) float64 { return (sorted[len(sorted)/2] + sorted[(len(sorted)-1)/2]) / 2 }
 
-func allocated(p pack.Point) float64 { return p.Allocated }
-func useless(p pack.Point) float64   { return p.Useless }
-func lost(p pack.Point) float64      { return p.Lost }
+func allocatedShare(p packing.FillPoint) float64  { return p.Allocated }
+func fragmentedShare(p packing.FillPoint) float64 { return p.FragmentationRatio }
+func lostShare(p packing.FillPoint) float64       { return p.FragmentationAmount }
 
-func (c *call) printFilled(all []filling) {
-	t := &table{columns: []column{
-		{head: "SCORE"}, {head: "GIVEN AWAY AT 100 %", right: true}, {head: "FROM", right: true}, {head: "TO", right: true}, {head: "AT 130 %", right: true},
-		{head: "USELESS AT 80 %", right: true, spare: 2}, {head: "AT 90 %", right: true, spare: 2}, {head: "AT 95 %", right: true, spare: 2},
-		{head: "LOST AT 100 %", right: true, spare: 1}, {head: "SECONDS", right: true, spare: 3},
+func (c *invocation) printPacking(all []packingResult) {
+	t := &textTable{columns: []tableColumn{
+		{head: "SCORE"}, {head: "GIVEN AWAY AT 100 %", rightAligned: true}, {head: "FROM", rightAligned: true}, {head: "TO", rightAligned: true}, {head: "AT 130 %", rightAligned: true},
+		{head: "USELESS AT 80 %", rightAligned: true, dropPriority: 2}, {head: "AT 90 %", rightAligned: true, dropPriority: 2}, {head: "AT 95 %", rightAligned: true, dropPriority: 2},
+		{head: "LOST AT 100 %", rightAligned: true, dropPriority: 1}, {head: "SECONDS", rightAligned: true, dropPriority: 3},
 	}}
 	for i := range all {
 		f := &all[i]
-		full := f.at(100, allocated)
-		row := []cell{{text: f.score.String()}}
-		for _, v := range []float64{middle(full), full[0], full[len(full)-1], middle(f.at(pack.Overload, allocated)), middle(f.at(80, useless)), middle(f.at(90, useless)), middle(f.at(95, useless)), middle(f.at(100, lost))} {
-			row = append(row, cell{text: fmt.Sprintf("%.2f", v)})
+		full := f.percentileValues(100, allocatedShare)
+		row := []tableCell{{text: f.score.String()}}
+		for _, v := range []float64{median(full), full[0], full[len(full)-1], median(f.percentileValues(packing.FillLimit, allocatedShare)), median(f.percentileValues(80, fragmentedShare)), median(f.percentileValues(90, fragmentedShare)), median(f.percentileValues(95, fragmentedShare)), median(f.percentileValues(100, lostShare))} {
+			row = append(row, tableCell{text: fmt.Sprintf("%.2f", v)})
 		}
-		t.add(append(row, cell{text: fmt.Sprintf("%.2f", f.took.Seconds()/float64(len(f.runs)))})...)
+		t.addRow(append(row, tableCell{text: fmt.Sprintf("%.2f", f.duration.Seconds()/float64(len(f.runs)))})...)
 	}
 	t.print(c.stdout, c.out)
 	fmt.Fprintf(c.stdout, "\nPer cent of the GPUs, when as much has been asked for as there is, and in the end; medians of %s of arrival.\n", plural(len(all[0].runs), "order"))
@@ -191,11 +191,11 @@ func (c *call) printFilled(all []filling) {
 }
 
 // fillTable is a row for each score, order and percentage.
-func fillTable(all []filling) (head []string, rows [][]string) {
+func fillTable(all []packingResult) (head []string, rows [][]string) {
 	for _, f := range all {
 		for seed, run := range f.runs {
 			for q, p := range run.Points {
-				rows = append(rows, []string{f.score.String(), strconv.Itoa(firstSeed + seed), strconv.Itoa(q), thousandths(p.Allocated), thousandths(p.Useless), thousandths(p.Lost)})
+				rows = append(rows, []string{f.score.String(), strconv.Itoa(firstSeed + seed), strconv.Itoa(q), decimalText(p.Allocated), decimalText(p.FragmentationRatio), decimalText(p.FragmentationAmount)})
 			}
 		}
 	}
@@ -203,43 +203,43 @@ func fillTable(all []filling) (head []string, rows [][]string) {
 }
 
 // fillCharts are medians over what was asked for: what is given away where it becomes scarce, and what of the rest is of use.
-func fillCharts(all []filling) []plot.Chart {
-	arrived := plot.Axis{Label: "asked for (% of the GPUs)"}
-	given := plot.Chart{Title: "Given away", X: arrived, Y: plot.Axis{Label: "of the GPUs (%)"}}
-	idle := plot.Chart{Title: "What of the idle GPUs the typical task cannot use", X: arrived, Y: plot.Axis{Label: "of the idle (%)"}}
-	amount := plot.Chart{Title: "The same of all GPUs", X: arrived, Y: plot.Axis{Label: "of the GPUs (%)"}}
+func fillCharts(all []packingResult) []plot.Chart {
+	arrived := plot.ChartAxis{Label: "asked for (% of the GPUs)"}
+	given := plot.Chart{Title: "Given away", X: arrived, Y: plot.ChartAxis{Label: "of the GPUs (%)"}}
+	idle := plot.Chart{Title: "What of the idle GPUs the typical task cannot use", X: arrived, Y: plot.ChartAxis{Label: "of the idle (%)"}}
+	amount := plot.Chart{Title: "The same of all GPUs", X: arrived, Y: plot.ChartAxis{Label: "of the GPUs (%)"}}
 	for i := range all {
 		f := &all[i]
-		over := func(from int, of func(pack.Point) float64) (s plot.Series) {
+		over := func(from int, of func(packing.FillPoint) float64) (s plot.ChartSeries) {
 			s.Name = f.score.String()
-			for q := from; q <= pack.Overload; q++ {
-				s.Points = append(s.Points, plot.Point{X: float64(q), Y: middle(f.at(q, of))})
+			for q := from; q <= packing.FillLimit; q++ {
+				s.Points = append(s.Points, plot.DataPoint{X: float64(q), Y: median(f.percentileValues(q, of))})
 			}
 			return s
 		}
-		given.Series = append(given.Series, over(80, allocated))
-		idle.Series = append(idle.Series, over(0, useless))
-		amount.Series = append(amount.Series, over(0, lost))
+		given.Series = append(given.Series, over(80, allocatedShare))
+		idle.Series = append(idle.Series, over(0, fragmentedShare))
+		amount.Series = append(amount.Series, over(0, lostShare))
 	}
 	return []plot.Chart{given, idle, amount}
 }
 
-func (c *call) fillJSON(args []string, all []filling) error {
-	var list []document
+func (c *invocation) fillJSON(args []string, all []packingResult) error {
+	var list []jsonDocument
 	for i := range all {
 		f := &all[i]
-		var runs []document
+		var runs []jsonDocument
 		for seed, run := range f.runs {
-			runs = append(runs, document{
-				"seed": firstSeed + seed, "allocated_percent": run.At(100).Allocated, "allocated_percent_at_130": run.At(pack.Overload).Allocated,
-				"lost_percent": run.At(100).Lost, "arrived": run.Arrived, "placed": run.Placed, "digest": fmt.Sprintf("%016x", run.Digest),
+			runs = append(runs, jsonDocument{
+				"seed": firstSeed + seed, "allocated_percent": run.PointAt(100).Allocated, "allocated_percent_at_130": run.PointAt(packing.FillLimit).Allocated,
+				"lost_percent": run.PointAt(100).FragmentationAmount, "arrived": run.Arrived, "placed": run.Placed, "digest": fmt.Sprintf("%016x", run.Digest),
 			})
 		}
-		list = append(list, document{
-			"score": f.score.String(), "allocated_percent": middle(f.at(100, allocated)), "allocated_percent_at_130": middle(f.at(pack.Overload, allocated)),
-			"useless_percent_at_80": middle(f.at(80, useless)), "useless_percent_at_90": middle(f.at(90, useless)), "useless_percent_at_95": middle(f.at(95, useless)),
-			"lost_percent": middle(f.at(100, lost)), "took_seconds": f.took.Seconds() / float64(len(f.runs)), "orders": runs,
+		list = append(list, jsonDocument{
+			"score": f.score.String(), "allocated_percent": median(f.percentileValues(100, allocatedShare)), "allocated_percent_at_130": median(f.percentileValues(packing.FillLimit, allocatedShare)),
+			"useless_percent_at_80": median(f.percentileValues(80, fragmentedShare)), "useless_percent_at_90": median(f.percentileValues(90, fragmentedShare)), "useless_percent_at_95": median(f.percentileValues(95, fragmentedShare)),
+			"lost_percent": median(f.percentileValues(100, lostShare)), "took_seconds": f.duration.Seconds() / float64(len(f.runs)), "orders": runs,
 		})
 	}
-	return printJSON(c.stdout, document{"nodes": args[0], "pods": args[1], "scores": list})
+	return printJSON(c.stdout, jsonDocument{"nodes": args[0], "pods": args[1], "scores": list})
 }

@@ -28,9 +28,9 @@ type packLine struct {
 	code                    int
 }
 
-func (test packLine) try(t *testing.T) {
+func (test packLine) run(t *testing.T) {
 	t.Helper()
-	a, stdout, stderr := testApp(t, t.TempDir())
+	a, stdout, stderr := newTestApp(t, t.TempDir())
 	simFiles(t, a.dir)
 	code := a.Run(t.Context(), strings.Fields(test.line))
 	if code != test.code || !strings.Contains(stdout.String(), test.out) || !strings.Contains(stderr.String(), test.stderr) || test.out == "" && stdout.Len() > 0 {
@@ -57,7 +57,7 @@ func TestSimPack(t *testing.T) {
 		{"roost sim pack nodes.csv nowhere", "", "nowhere: no such file or directory", "", 66},
 		{"roost sim pack nodes.csv", "", "pack needs a list of nodes and a list of pods", "", 64},
 	} {
-		test.try(t)
+		test.run(t)
 	}
 }
 
@@ -75,6 +75,6 @@ func TestSimCompact(t *testing.T) {
 		{"roost sim compact nodes.csv pods.csv --order easy", "", "--order has no meaning for roost sim compact", "", 64},
 		{"roost sim compact nodes.csv", "", "nodes.csv: ", "", 65},
 	} {
-		test.try(t)
+		test.run(t)
 	}
 }

@@ -17,13 +17,13 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/sim"
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-func simReplay() (branch, []ucli.Flag) {
-	return branch{
-			name: "replay", brief: "play a log of jobs", least: 1, most: 1, wants: "a log in the Standard Workload Format, or - for standard input", do: replay,
+func simReplay() (subcommand, []ucli.Flag) {
+	return subcommand{
+			name: "replay", summary: "play a log of jobs", minOperands: 1, maxOperands: 1, operandNames: "a log in the Standard Workload Format, or - for standard input", run: replayTrace,
 		}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "order", Usage: "replay: who may start before whom: `fcfs|easy|sjbf`", Value: "easy"},
 			&ucli.StringFlag{Name: "expect", Usage: "replay: how long jobs are expected to take: as long as they `asked|known|last-two`", Value: "asked"},
@@ -55,72 +55,72 @@ var (
 	simCorrections = []string{"asked", "steps"}
 )
 
-// choice is the place of a flag's value in a list of words.
-func (c *call) choice(flag string, words []string) (int, error) {
+// choiceFlag is the place of a flag's value in a list of words.
+func (c *invocation) choiceFlag(flag string, words []string) (int, error) {
 	for i, w := range words {
-		if w == c.text(flag) {
+		if w == c.stringFlag(flag) {
 			return i, nil
 		}
 	}
 	cure := "there are " + strings.Join(words, ", ")
-	if near := spell.Nearest(c.text(flag), words); near != "" {
+	if near := suggest.Nearest(c.stringFlag(flag), words); near != "" {
 		cure += "; did you mean " + near + "?"
 	}
-	return 0, advise(usage("--%s %s: there is no such word", flag, c.text(flag)), cure)
+	return 0, withHint(usageErrorf("--%s %s: there is no such word", flag, c.stringFlag(flag)), cure)
 }
 
-func replay(c *call, args []string) error {
-	order, err := c.choice("order", simOrders)
+func replayTrace(c *invocation, args []string) error {
+	order, err := c.choiceFlag("order", simOrders)
 	if err != nil {
 		return err
 	}
-	expect, err := c.choice("expect", simExpects)
+	expect, err := c.choiceFlag("expect", simExpects)
 	if err != nil {
 		return err
 	}
-	correct, err := c.choice("correct", simCorrections)
+	correct, err := c.choiceFlag("correct", simCorrections)
 	if err != nil {
 		return err
 	}
-	opt := sim.Options{Order: sim.Order(order), Estimate: sim.Estimate(expect), Correction: sim.Correction(correct), Processors: int64(c.count("processors")), Unasked: c.flag("unasked")}
-	shown := printable(args[0])
+	opt := sim.ReplayOptions{Order: sim.QueueOrder(order), Estimate: sim.RuntimeEstimate(expect), Correction: sim.PredictionCorrection(correct), Processors: int64(c.countFlag("processors")), AssumeRuntime: c.flag("unasked")}
+	shown := printableText(args[0])
 	log, err := c.readLog(args[0])
 	if err != nil {
 		return err
 	}
-	if !c.given("processors") {
+	if !c.isFlagSet("processors") {
 		if opt.Processors, err = log.Processors(); err != nil {
-			return advise(problem(roost.Invalid, "%s: %v", shown, err), "say how many processors the machine has with --processors")
+			return withHint(kindErrorf(roost.Invalid, "%s: %v", shown, err), "say how many processors the machine has with --processors")
 		}
 	}
 	began := time.Now()
 	played, err := sim.Replay(log, opt)
 	if err != nil {
-		return problem(roost.Invalid, "%s: %v", shown, err)
+		return kindErrorf(roost.Invalid, "%s: %v", shown, err)
 	}
 	took := time.Since(began)
-	if err := playable(shown, played); err != nil {
+	if err := checkPlayable(shown, played); err != nil {
 		return err
 	}
 	if !c.flag("once") {
 		again, err := sim.Replay(log, opt)
 		if err != nil || again.Digest != played.Digest {
-			return problem(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please tell us, with the log", shown, played.Digest, again.Digest)
+			return kindErrorf(roost.Internal, "%s: played again, it came out differently: %016x and %016x; please tell us, with the log", shown, played.Digest, again.Digest)
 		}
 	}
-	if out := c.text("output"); out != "" {
+	if out := c.stringFlag("output"); out != "" {
 		if err := c.writeOutcomes(out, log, played, opt); err != nil {
 			return err
 		}
 	}
-	if err := c.writeTable(courseTable(sim.NewCourse(played, tableSpans, simUsers))); err != nil {
+	if err := c.writeTable(courseTable(sim.NewTimeSeries(played, tableRows, simUsers))); err != nil {
 		return err
 	}
-	if err := c.writePicture(courseCharts(sim.NewCourse(played, pictureSpans, simUsers), played, opt.Processors)...); err != nil {
+	if err := c.writeCharts(courseCharts(sim.NewTimeSeries(played, chartPoints, simUsers), played, opt.Processors)...); err != nil {
 		return err
 	}
-	r := replayed{played: played, summary: sim.Summarise(played, opt.Processors), opt: opt, took: took, once: c.flag("once")}
-	if c.json() {
+	r := replayResult{played: played, summary: sim.Summarize(played, opt.Processors), opt: opt, duration: took, runOnce: c.flag("once")}
+	if c.wantsJSON() {
 		return r.json(c)
 	}
 	r.print(c.stdout, filepath.Base(shown))
@@ -131,24 +131,24 @@ func replay(c *call, args []string) error {
 const maxLogBytes = 4 << 30
 
 // readLog reads a log, packed by gzip or not.
-func (c *call) readLog(file string) (log *swf.Log, err error) {
-	err = c.unpacked(file, func(_ string, r io.Reader) (err error) {
+func (c *invocation) readLog(file string) (log *swf.TraceLog, err error) {
+	err = c.openMaybeGzip(file, func(_ string, r io.Reader) (err error) {
 		log, err = swf.Read(r)
 		return err
 	})
 	return log, err
 }
 
-// unpacked lets a file be read that may be packed by gzip; - is the standard input. What is wrong with it is said with its name, once.
-func (c *call) unpacked(file string, read func(shown string, r io.Reader) error) error {
+// openMaybeGzip lets a file be read that may be packed by gzip; - is the standard input. What is wrong with it is said with its name, once.
+func (c *invocation) openMaybeGzip(file string, read func(shown string, r io.Reader) error) error {
 	in, shown := c.stdin, "standard input"
 	if file != "-" {
-		shown = printable(file)
-		f, err := os.Open(c.path(file))
+		shown = printableText(file)
+		f, err := os.Open(c.absolutePath(file))
 		if err != nil {
 			var path *fs.PathError
 			errors.As(err, &path)
-			return problem(roost.NoInput, "%s: %v", shown, path.Err)
+			return kindErrorf(roost.NoInput, "%s: %v", shown, path.Err)
 		}
 		defer f.Close()
 		in = f
@@ -161,80 +161,80 @@ func (c *call) unpacked(file string, read func(shown string, r io.Reader) error)
 			err = errors.New("the file is cut off")
 		}
 		if err != nil {
-			return problem(roost.Invalid, "%s: %v", shown, err)
+			return kindErrorf(roost.Invalid, "%s: %v", shown, err)
 		}
 		text = z
 	}
 	if err := read(shown, io.LimitReader(text, maxLogBytes)); err != nil {
-		return problem(roost.Invalid, "%s: %s", shown, strings.TrimPrefix(err.Error(), shown+": "))
+		return kindErrorf(roost.Invalid, "%s: %s", shown, strings.TrimPrefix(err.Error(), shown+": "))
 	}
 	return nil
 }
 
-// playable refuses a log of which nothing could be played.
-func playable(shown string, played *sim.Played) error {
+// checkPlayable refuses a log of which nothing could be played.
+func checkPlayable(shown string, played *sim.Result) error {
 	switch {
 	case len(played.Jobs) > 0:
 		return nil
-	case played.NoRequest > 0:
-		return advise(problem(roost.Invalid, "%s: no job of it can be played: of %d, %d asked for no time", shown, played.LeftOut, played.NoRequest), "with --unasked those have asked for as long as they ran")
+	case played.SkippedNoRequest > 0:
+		return withHint(kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, %d asked for no time", shown, played.Skipped, played.SkippedNoRequest), "with --unasked those have asked for as long as they ran")
 	}
-	return problem(roost.Invalid, "%s: no job of it can be played: of %d, none has both a length and a size that the machine has", shown, played.LeftOut)
+	return kindErrorf(roost.Invalid, "%s: no job of it can be played: of %d, none has both a length and a size that the machine has", shown, played.Skipped)
 }
 
-// replayed is what there is to say of a replay.
-type replayed struct {
-	played  *sim.Played
-	summary sim.Summary
-	opt     sim.Options
-	took    time.Duration
-	once    bool
+// replayResult is what there is to say of a replay.
+type replayResult struct {
+	played   *sim.Result
+	summary  sim.ReplaySummary
+	opt      sim.ReplayOptions
+	duration time.Duration
+	runOnce  bool
 }
 
-func (r *replayed) print(w io.Writer, name string) {
+func (r *replayResult) print(w io.Writer, name string) {
 	s := &r.summary
 	fmt.Fprintf(w, "%s: %s on %s\n\n", name, plural(s.Jobs, "job"), plural(int(r.opt.Processors), "processor"))
-	if r.played.LeftOut > 0 {
-		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine", plural(r.played.LeftOut, "job"))
-		if n := r.played.NoRequest; n > 0 {
+	if r.played.Skipped > 0 {
+		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the machine", plural(r.played.Skipped, "job"))
+		if n := r.played.SkippedNoRequest; n > 0 {
 			fmt.Fprintf(w, "; %d asked for no time", n)
 		}
 		fmt.Fprintln(w)
 	}
 	wait := &s.Wait
 	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n",
-		spoken(int64(wait.Mean)), spoken(wait.Median), spoken(wait.P95), spoken(wait.P99), spoken(wait.Most))
+		secondsText(int64(wait.Mean)), secondsText(wait.Median), secondsText(wait.P95), secondsText(wait.P99), secondsText(wait.Max))
 	fmt.Fprintf(w, "  slowdown      %.2f on the mean, bounded at 10s\n", s.Slowdown)
-	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*s.Utilisation, spoken(s.Makespan))
+	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*s.Utilisation, secondsText(s.Makespan))
 	fmt.Fprintf(w, "  out of turn   %s\n", plural(s.Early, "job"))
 	if s.Outlived > 0 {
 		fmt.Fprintf(w, "  outlived      %s what was expected\n", plural(s.Outlived, "job"))
 	}
-	if s.Told > 0 {
-		fmt.Fprintf(w, "  as the log    %d waited as long as it says\n", s.Same)
+	if s.WaitKnown > 0 {
+		fmt.Fprintf(w, "  as the log    %d waited as long as it says\n", s.WaitEqual)
 	}
 	times := "played twice, digest %016x both times"
-	if r.once {
+	if r.runOnce {
 		times = "played once, digest %016x"
 	}
-	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; "+times+"\n", r.played.Events, float64(s.Jobs)/r.took.Seconds(), r.played.Digest)
+	fmt.Fprintf(w, "\n%d events, %.0f jobs/s; "+times+"\n", r.played.Events, float64(s.Jobs)/r.duration.Seconds(), r.played.Digest)
 }
 
-// spoken is a number of seconds for people.
-func spoken(seconds int64) string {
+// secondsText is a number of seconds for people.
+func secondsText(seconds int64) string {
 	if seconds < 60 {
 		return fmt.Sprintf("%ds", seconds)
 	}
-	return span(time.Duration(seconds) * time.Second)
+	return spanText(time.Duration(seconds) * time.Second)
 }
 
-func (r *replayed) json(c *call) error {
+func (r *replayResult) json(c *invocation) error {
 	s := &r.summary
-	return printJSON(c.stdout, document{
-		"log": c.args[1], "order": c.text("order"), "expect": c.text("expect"), "correct": c.text("correct"), "processors": r.opt.Processors,
-		"jobs": s.Jobs, "left_out": r.played.LeftOut, "asked_for_no_time": r.played.NoRequest,
-		"wait_seconds": document{"mean": s.Wait.Mean, "median": s.Wait.Median, "p95": s.Wait.P95, "p99": s.Wait.P99, "most": s.Wait.Most},
-		"slowdown":     s.Slowdown, "utilisation": s.Utilisation, "makespan_seconds": s.Makespan, "out_of_turn": s.Early, "outlived": s.Outlived, "same_wait": s.Same,
-		"events": r.played.Events, "digest": fmt.Sprintf("%016x", r.played.Digest), "took_seconds": r.took.Seconds(),
+	return printJSON(c.stdout, jsonDocument{
+		"log": c.args[1], "order": c.stringFlag("order"), "expect": c.stringFlag("expect"), "correct": c.stringFlag("correct"), "processors": r.opt.Processors,
+		"jobs": s.Jobs, "left_out": r.played.Skipped, "asked_for_no_time": r.played.SkippedNoRequest,
+		"wait_seconds": jsonDocument{"mean": s.Wait.Mean, "median": s.Wait.Median, "p95": s.Wait.P95, "p99": s.Wait.P99, "most": s.Wait.Max},
+		"slowdown":     s.Slowdown, "utilisation": s.Utilisation, "makespan_seconds": s.Makespan, "out_of_turn": s.Early, "outlived": s.Outlived, "same_wait": s.WaitEqual,
+		"events": r.played.Events, "digest": fmt.Sprintf("%016x", r.played.Digest), "took_seconds": r.duration.Seconds(),
 	})
 }

@@ -31,8 +31,8 @@ func seedFlag() ucli.Flag {
 }
 
 // writeTable writes a table to the file that --csv names, if there is one. A column's name ends with its unit, as wait_seconds does.
-func (c *call) writeTable(head []string, rows [][]string) error {
-	file := c.text("csv")
+func (c *invocation) writeTable(head []string, rows [][]string) error {
+	file := c.stringFlag("csv")
 	if file == "" {
 		return nil
 	}
@@ -44,11 +44,11 @@ func (c *call) writeTable(head []string, rows [][]string) error {
 	if err := w.WriteAll(rows); err != nil {
 		return err
 	}
-	return c.writeNew(file, text.String())
+	return c.writeNewFile(file, text.String())
 }
 
-// timeSince is an axis of so many seconds from a checkpoint on, and how many seconds its unit has.
-func timeSince(seconds int64) (plot.Axis, float64) {
+// timeAxis is an axis of so many seconds from a checkpoint on, and how many seconds its unit has.
+func timeAxis(seconds int64) (plot.ChartAxis, float64) {
 	unit := 60.
 	switch {
 	case seconds > 4*86400:
@@ -56,7 +56,7 @@ func timeSince(seconds int64) (plot.Axis, float64) {
 	case seconds > 4*3600:
 		unit = 3600
 	}
-	return plot.Axis{Label: "time from the checkpoint on (" + unitName(unit) + ")"}, unit
+	return plot.ChartAxis{Label: "time from the checkpoint on (" + unitName(unit) + ")"}, unit
 }
 
 // unitName is what a unit of so many seconds is called.
@@ -70,20 +70,20 @@ func unitName(seconds float64) string {
 	return "minutes"
 }
 
-// vacant refuses a file that is there, if it is not to be written over.
-func (c *call) vacant(file string) error {
+// requireNewFile refuses a file that is there, if it is not to be written over.
+func (c *invocation) requireNewFile(file string) error {
 	if file == "" || c.flag("force") {
 		return nil
 	}
-	if _, err := os.Lstat(c.path(file)); err == nil && !stream(c.path(file)) {
-		return advise(problem(roost.NoOutput, "%s is there already", printable(file)), "name another file, or write over it with --force")
+	if _, err := os.Lstat(c.absolutePath(file)); err == nil && !openStream(c.absolutePath(file)) {
+		return withHint(kindErrorf(roost.NoOutput, "%s is there already", printableText(file)), "name another file, or write over it with --force")
 	}
 	return nil
 }
 
-// writePicture draws charts, one below the other, into the file that --svg names, if there is one.
-func (c *call) writePicture(charts ...plot.Chart) error {
-	file := c.text("svg")
+// writeCharts draws charts, one below the other, into the file that --svg names, if there is one.
+func (c *invocation) writeCharts(charts ...plot.Chart) error {
+	file := c.stringFlag("svg")
 	if file == "" {
 		return nil
 	}
@@ -91,5 +91,5 @@ func (c *call) writePicture(charts ...plot.Chart) error {
 	if err := plot.Write(&text, charts...); err != nil {
 		return err
 	}
-	return c.writeNew(file, text.String())
+	return c.writeNewFile(file, text.String())
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/roost-batch/roost/internal/sim/workload"
 )
 
-func simRun() (branch, []ucli.Flag) {
-	return branch{
-			name: "run", brief: "run a whole pool", least: 1, most: 2, wants: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or both lists of the openb trace; - is the standard input", do: runPool,
+func simRun() (subcommand, []ucli.Flag) {
+	return subcommand{
+			name: "run", summary: "run a whole pool", minOperands: 1, maxOperands: 2, operandNames: "a checkpoint of a cell, a mix of jobs, a log in the Standard Workload Format, or both lists of the openb trace; - is the standard input", run: runPool,
 		}, append([]ucli.Flag{
 			&ucli.StringFlag{Name: "step", Usage: "run: say how the pool stands each `TIME` of its clock"},
 			&ucli.BoolFlag{Name: "events", Usage: "run: print a line for each change"},
@@ -37,169 +37,169 @@ func machinesFlag() ucli.Flag {
 	return &ucli.IntFlag{Name: "machines", Usage: "faults: at most `N` in a run; run: spread the processors of a log over so many, or take the first so many of a trace"}
 }
 
-// simulated is a pool that is to be run, and what there is to say of it.
-type simulated struct {
-	config pool.Config
-	left   int       // jobs of a log that were left out
-	notes  []string  // what of a cell is not played
-	asOf   time.Time // the moment of a checkpoint; zero: it is of none
+// simConfig is a pool that is to be run, and what there is to say of it.
+type simConfig struct {
+	config         pool.SimulationConfig
+	skippedJobs    int       // jobs of a log that were left out
+	notes          []string  // what of a cell is not played
+	checkpointTime time.Time // the moment of a checkpoint; zero: it is of none
 }
 
-// ran is what has come of a pool.
-type ran struct {
-	simulated
-	name   string
-	pool   *pool.Pool
-	course *workload.Course
+// simResult is what has come of a pool.
+type simResult struct {
+	simConfig
+	name    string
+	pool    *pool.Pool
+	history *workload.TimeSeries
 
-	until, step time.Duration
-	next        time.Duration // when it is to be said again how the pool stands
+	endTime, step time.Duration
+	nextStatus    time.Duration // when it is to be said again how the pool stands
 
-	stuck bool // nothing more is to be expected, and not all jobs are over
-	once  bool
-	took  time.Duration
+	isStuck  bool // nothing more is to be expected, and not all jobs are over
+	runOnce  bool
+	duration time.Duration
 }
 
-func runPool(c *call, args []string) error {
-	until, err := c.length("until", pool.ForEver)
+func runPool(c *invocation, args []string) error {
+	until, err := c.lengthFlag("until", pool.ForEver)
 	if err != nil {
 		return err
 	}
-	step, err := c.length("step", 0)
+	step, err := c.lengthFlag("step", 0)
 	if err != nil {
 		return err
 	}
 	if c.flag("pause") {
 		if slices.Contains(args, "-") {
-			return usage("--pause reads commands from the standard input, which cannot be the file, too")
-		} else if c.json() {
-			return usage("--pause is for people, and --json for programs")
+			return usageErrorf("--pause reads commands from the standard input, which cannot be the file, too")
+		} else if c.wantsJSON() {
+			return usageErrorf("--pause is for people, and --json for programs")
 		}
 	}
-	from, err := c.poolOf(args)
+	from, err := c.readSimPool(args)
 	if err != nil {
 		return err
 	}
 	out := bufio.NewWriter(c.stdout)
-	from.config.Quiet = true
-	eye := &onlooker{out: out, all: c.flag("events")}
-	if eye.all || c.flag("pause") {
-		from.config.Observe = eye.see
+	from.config.OnlyOnChange = true
+	eye := &eventPrinter{out: out, printAll: c.flag("events")}
+	if eye.printAll || c.flag("pause") {
+		from.config.Observe = eye.printEvents
 	}
 	began := time.Now()
 	p, err := pool.New(from.config)
 	if err != nil {
-		return problem(roost.Invalid, "%s: %v", printable(args[0]), err)
+		return kindErrorf(roost.Invalid, "%s: %v", printableText(args[0]), err)
 	}
-	r := &ran{simulated: from, name: filepath.Base(printable(args[len(args)-1])), pool: p, course: workload.NewCourse(p)}
-	r.until, r.step, r.next = until, step, step
+	r := &simResult{simConfig: from, name: filepath.Base(printableText(args[len(args)-1])), pool: p, history: workload.NewTimeSeries(p)}
+	r.endTime, r.step, r.nextStatus = until, step, step
 	bad := 0
 	if c.flag("pause") {
-		x := &paused{ran: r, c: c, eye: eye, out: out}
-		err = x.read()
-		bad = x.bad
-		r.course.Look(p.State())
+		x := &simDebugger{simResult: r, c: c, printer: eye, out: out}
+		err = x.readCommands()
+		bad = x.badCommands
+		r.history.AddSample(p.Sample())
 	} else {
-		r.stuck = r.play(until, out, nil)
+		r.isStuck = r.advance(until, out, nil)
 	}
-	r.took = time.Since(began)
+	r.duration = time.Since(began)
 	if err := errors.Join(err, out.Flush()); err != nil {
-		return problem(roost.NoOutput, "%v", err)
+		return kindErrorf(roost.NoOutput, "%v", err)
 	}
-	if r.once = c.flag("once") || c.flag("pause"); !r.once {
-		if err := r.again(until); err != nil {
+	if r.runOnce = c.flag("once") || c.flag("pause"); !r.runOnce {
+		if err := r.verifyRerun(until); err != nil {
 			return err
 		}
 	}
-	if err := c.tellRun(r); err != nil || bad == 0 {
+	if err := c.reportRun(r); err != nil || bad == 0 {
 		return err
 	}
-	return usage("%s made no sense", plural(bad, "command"))
+	return usageErrorf("%s made no sense", plural(bad, "command"))
 }
 
-// again plays it once more, and says if that comes out differently.
-func (r *ran) again(until time.Duration) error {
+// verifyRerun plays it once more, and says if that comes out differently.
+func (r *simResult) verifyRerun(until time.Duration) error {
 	config := r.config
 	config.Observe = nil
 	again, err := pool.New(config)
 	if err != nil {
 		return err
 	}
-	pace(again, until, until == pool.ForEver, func(time.Duration) bool { return true })
+	advanceUntil(again, until, until == pool.ForEver, func(time.Duration) bool { return true })
 	if p := r.pool; again.Digest() != p.Digest() || again.Events() != p.Events() {
-		return problem(roost.Internal, "%s: run again, it came out differently: %016x and %016x; please tell us, with the file", r.name, p.Digest(), again.Digest())
+		return kindErrorf(roost.Internal, "%s: run again, it came out differently: %016x and %016x; please tell us, with the file", r.name, p.Digest(), again.Digest())
 	}
 	return nil
 }
 
-// length is a flag that is a length of time.
-func (c *call) length(flag string, otherwise time.Duration) (time.Duration, error) {
-	if c.text(flag) == "" {
+// lengthFlag is a flag that is a length of time.
+func (c *invocation) lengthFlag(flag string, otherwise time.Duration) (time.Duration, error) {
+	if c.stringFlag(flag) == "" {
 		return otherwise, nil
 	}
-	d, err := roost.ParseDuration(c.text(flag))
+	d, err := roost.ParseDuration(c.stringFlag(flag))
 	if err != nil || d <= 0 {
-		return 0, advise(usage("--%s %s: that is no length of time above 0", flag, c.text(flag)), "as in --"+flag+" 90s, 12h or 30d")
+		return 0, withHint(usageErrorf("--%s %s: that is no length of time above 0", flag, c.stringFlag(flag)), "as in --"+flag+" 90s, 12h or 30d")
 	}
 	return d, nil
 }
 
-// stuckAfter is how long nothing begins or ends where nothing more is to be expected: what is displaced an hour is bounded, and the next hour may bring more.
-const stuckAfter = 2 * time.Hour
+// stuckTime is how long nothing begins or ends where nothing more is to be expected: what is displaced an hour is bounded, and the next hour may bring more.
+const stuckTime = 2 * time.Hour
 
-// hauntedAfter is the same where owners come and go: what they do in a week may be something else on each of its days.
-const hauntedAfter = 8 * 24 * time.Hour
+// absentOwnerTimeout is the same where owners come and go: what they do in a week may be something else on each of its days.
+const absentOwnerTimeout = 8 * 24 * time.Hour
 
-// patience is for how long nothing has begun or ended in a pool from which nothing more is expected.
-func patience(p *pool.Pool) time.Duration {
-	if p.Haunted() {
-		return hauntedAfter
+// stuckTimeout is for how long nothing has begun or ended in a pool from which nothing more is expected.
+func stuckTimeout(p *pool.Pool) time.Duration {
+	if p.HasOwners() {
+		return absentOwnerTimeout
 	}
-	return stuckAfter
+	return stuckTime
 }
 
-// pace runs until all jobs are over, until an instant, or, if it may give up, until nothing more is to be expected, which it reports. Before each event it asks whether
+// advanceUntil runs until all jobs are over, until an instant, or, if it may give up, until nothing more is to be expected, which it reports. Before each event it asks whether
 // to go on, and says when the event is.
-func pace(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
-	for !p.Done() {
-		at, ok := p.Peek()
+func advanceUntil(p *pool.Pool, until time.Duration, mayGiveUp bool, goOn func(at time.Duration) bool) (stuck bool) {
+	for !p.AllEnded() {
+		at, ok := p.NextTime()
 		if !ok || at > until {
 			return false
 		}
-		if mayGiveUp && p.Stuck(patience(p)) {
+		if mayGiveUp && p.IsStuck(stuckTimeout(p)) {
 			return true
 		}
 		if !goOn(at) {
 			return false
 		}
-		p.Next()
+		p.RunNext()
 	}
 	return false
 }
 
-// play goes on until an instant, or until it is enough, and says how the pool stands each step.
-func (r *ran) play(until time.Duration, out io.Writer, enough func() bool) (stuck bool) {
-	stuck = pace(r.pool, until, until == pool.ForEver, func(at time.Duration) bool {
+// advance goes on until an instant, or until it is enough, and says how the pool stands each step.
+func (r *simResult) advance(until time.Duration, out io.Writer, enough func() bool) (stuck bool) {
+	stuck = advanceUntil(r.pool, until, until == pool.ForEver, func(at time.Duration) bool {
 		if enough != nil && enough() {
 			return false
 		}
-		for at > r.course.Next() {
-			r.course.Look(r.pool.State())
+		for at > r.history.NextSample() {
+			r.history.AddSample(r.pool.Sample())
 		}
-		for r.step > 0 && at > r.next {
-			r.line(out, r.next)
-			r.next += r.step
+		for r.step > 0 && at > r.nextStatus {
+			r.statusLine(out, r.nextStatus)
+			r.nextStatus += r.step
 		}
 		return true
 	})
 	if enough == nil {
-		r.course.Look(r.pool.State())
+		r.history.AddSample(r.pool.Sample())
 	}
 	return stuck
 }
 
-// line says in one how the pool stands.
-func (r *ran) line(out io.Writer, at time.Duration) {
-	s, total := r.pool.State(), r.pool.Total()
-	fmt.Fprintf(out, "%12s  waiting %d, running %d, over %d; %.1f %% of the processors used\n", audit.Clock(at), s.Waiting, s.Running, s.Over, 100*s.Used.CPU.Cores()/total.CPU.Cores())
+// statusLine says in one how the pool stands.
+func (r *simResult) statusLine(out io.Writer, at time.Duration) {
+	s, total := r.pool.Sample(), r.pool.Total()
+	fmt.Fprintf(out, "%12s  waiting %d, running %d, over %d; %.1f %% of the processors used\n", audit.ClockText(at), s.Waiting, s.Running, s.Ended, 100*s.Used.CPU.Cores()/total.CPU.Cores())
 }

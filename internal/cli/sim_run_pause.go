@@ -14,31 +14,31 @@ import (
 	"github.com/roost-batch/roost/internal/sim/audit"
 	"github.com/roost-batch/roost/internal/sim/pool"
 	"github.com/roost-batch/roost/internal/sim/workload"
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// onlooker prints changes of a pool.
-type onlooker struct {
-	out  io.Writer
-	all  bool // of them
-	now  bool // for now all
-	seen int  // changes so far
+// eventPrinter prints changes of a pool.
+type eventPrinter struct {
+	out         io.Writer
+	printAll    bool // of them
+	printAllNow bool // for now all
+	changeCount int  // changes so far
 }
 
-func (e *onlooker) see(s audit.Seen) {
-	if e.seen++; e.all || e.now {
-		fmt.Fprintf(e.out, "%12s  %v\n", audit.Clock(s.At), s)
+func (e *eventPrinter) printEvents(s audit.Event) {
+	if e.changeCount++; e.printAll || e.printAllNow {
+		fmt.Fprintf(e.out, "%12s  %v\n", audit.ClockText(s.At), s)
 	}
 }
 
-// paused is a pool that does what it is told, a command a line, as a debugger (Fauxmaster: Verma et al., EuroSys 2015, §3.1).
-type paused struct {
-	*ran
-	c   *call
-	eye *onlooker
-	out *bufio.Writer
-	at  time.Duration // until when it has been played
-	bad int           // commands that made no sense
+// simDebugger is a pool that does what it is told, a command a line, as a debugger (Fauxmaster: Verma et al., EuroSys 2015, §3.1).
+type simDebugger struct {
+	*simResult
+	c           *invocation
+	printer     *eventPrinter
+	out         *bufio.Writer
+	playedUntil time.Duration // until when it has been played
+	badCommands int           // commands that made no sense
 }
 
 // maxRows is how many jobs or machines are listed.
@@ -60,13 +60,13 @@ var pauseCommands = [...]struct{ name, does string }{
 // maxPauseLine bounds a command of a paused run, in bytes.
 const maxPauseLine = 1 << 20
 
-// read does one command after the other.
-func (x *paused) read() error {
+// readCommands does one command after the other.
+func (x *simDebugger) readCommands() error {
 	f, isFile := x.c.stdin.(*os.File)
 	prompt := isFile && screenOf(f).terminal
 	ask := func() error {
 		if prompt {
-			fmt.Fprintf(x.out, "%s> ", audit.Clock(x.at))
+			fmt.Fprintf(x.out, "%s> ", audit.ClockText(x.playedUntil))
 		}
 		return x.out.Flush()
 	}
@@ -83,10 +83,10 @@ func (x *paused) read() error {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		quit, err := x.do(words)
+		quit, err := x.runCommand(words)
 		if err != nil {
 			if !prompt {
-				x.bad++
+				x.badCommands++
 			}
 			if err := x.out.Flush(); err != nil {
 				return err
@@ -103,8 +103,8 @@ func (x *paused) read() error {
 	return lines.Err()
 }
 
-// meantByPause is the name of the command that a word means.
-func meantByPause(word string) (string, error) {
+// pauseCommandName is the name of the command that a word means.
+func pauseCommandName(word string) (string, error) {
 	var known []string
 	for _, c := range pauseCommands {
 		if name, _, _ := strings.Cut(c.name, " "); !slices.Contains(known, name) {
@@ -116,15 +116,15 @@ func meantByPause(word string) (string, error) {
 			return name, nil
 		}
 	}
-	if near := spell.Nearest(word, known); near != "" {
-		return "", fmt.Errorf("%s: there is no such command; did you mean %s?", printable(word), near)
+	if near := suggest.Nearest(word, known); near != "" {
+		return "", fmt.Errorf("%s: there is no such command; did you mean %s?", printableText(word), near)
 	}
-	return "", fmt.Errorf("%s: there is no such command; there are %s", printable(word), strings.Join(known, ", "))
+	return "", fmt.Errorf("%s: there is no such command; there are %s", printableText(word), strings.Join(known, ", "))
 }
 
-// do does one command. The error is what to say of one that makes no sense.
-func (x *paused) do(words []string) (quit bool, err error) {
-	name, err := meantByPause(words[0])
+// runCommand does one command. The error is what to say of one that makes no sense.
+func (x *simDebugger) runCommand(words []string) (quit bool, err error) {
+	name, err := pauseCommandName(words[0])
 	if err != nil {
 		return false, err
 	}
@@ -132,28 +132,28 @@ func (x *paused) do(words []string) (quit bool, err error) {
 	most := map[string]int{"step": 1, "until": 1, "jobs": 1, "machines": 1}[name]
 	switch {
 	case len(args) > most:
-		return false, fmt.Errorf("%s: %s is too much; try help", name, printable(args[most]))
+		return false, fmt.Errorf("%s: %s is too much; try help", name, printableText(args[most]))
 	case name == "until" && len(args) == 0:
 		return false, fmt.Errorf("until: when? As in until 90s, or until 2d, after the beginning")
 	}
 	word := strings.ToLower(strings.Join(args, ""))
 	switch name {
 	case "step":
-		return false, x.stepOn(word)
+		return false, x.advanceBy(word)
 	case "until":
 		at, err := roost.ParseDuration(word)
-		if err != nil || at <= x.at {
-			return false, fmt.Errorf("until %s: that is no time after %s, at which it stands", printable(word), audit.Clock(x.at))
+		if err != nil || at <= x.playedUntil {
+			return false, fmt.Errorf("until %s: that is no time after %s, at which it stands", printableText(word), audit.ClockText(x.playedUntil))
 		}
-		x.playTo(at)
+		x.advanceTo(at)
 	case "run":
-		x.playTo(x.until)
+		x.advanceTo(x.endTime)
 	case "show":
-		x.show()
+		x.printStatus()
 	case "jobs":
-		x.jobs(word)
+		x.printJobs(word)
 	case "machines":
-		x.machines(word)
+		x.printMachines(word)
 	case "help":
 		for _, c := range pauseCommands {
 			fmt.Fprintf(x.out, "  %-15s  %s\n", c.name, c.does)
@@ -162,68 +162,68 @@ func (x *paused) do(words []string) (quit bool, err error) {
 	return name == "quit", nil
 }
 
-// stepOn goes on by so many changes, or so long.
-func (x *paused) stepOn(word string) error {
+// advanceBy goes on by so many changes, or so long.
+func (x *simDebugger) advanceBy(word string) error {
 	n, err := strconv.Atoi(word)
 	if word == "" {
 		n, err = 1, nil
 	}
 	if err == nil && n > 0 {
-		x.eye.now = true
-		goal := x.eye.seen + n
-		x.stuck = x.play(x.until, x.out, func() bool { return x.eye.seen >= goal })
-		x.eye.now, x.at = false, max(x.at, x.pool.Now())
-		if x.eye.seen < goal {
-			x.ended()
+		x.printer.printAllNow = true
+		goal := x.printer.changeCount + n
+		x.isStuck = x.advance(x.endTime, x.out, func() bool { return x.printer.changeCount >= goal })
+		x.printer.printAllNow, x.playedUntil = false, max(x.playedUntil, x.pool.Now())
+		if x.printer.changeCount < goal {
+			x.endText()
 		}
 		return nil
 	}
 	d, err := roost.ParseDuration(word)
 	if err != nil || d <= 0 {
-		return fmt.Errorf("step %s: that is neither a number of changes nor a length of time, as in step 3 or step 90s", printable(word))
+		return fmt.Errorf("step %s: that is neither a number of changes nor a length of time, as in step 3 or step 90s", printableText(word))
 	}
-	x.playTo(min(x.at+d, x.until))
+	x.advanceTo(min(x.playedUntil+d, x.endTime))
 	return nil
 }
 
-// playTo goes on until an instant, and says how the pool stands then.
-func (x *paused) playTo(at time.Duration) {
-	at = min(at, x.until)
-	x.stuck = x.play(at, x.out, func() bool { return false })
-	if x.at = max(x.at, x.pool.Now()); !x.pool.Done() && !x.stuck && at < pool.ForEver {
-		x.at = max(x.at, at)
+// advanceTo goes on until an instant, and says how the pool stands then.
+func (x *simDebugger) advanceTo(at time.Duration) {
+	at = min(at, x.endTime)
+	x.isStuck = x.advance(at, x.out, func() bool { return false })
+	if x.playedUntil = max(x.playedUntil, x.pool.Now()); !x.pool.AllEnded() && !x.isStuck && at < pool.ForEver {
+		x.playedUntil = max(x.playedUntil, at)
 	}
-	if x.line(x.out, x.at); x.pool.Done() || x.stuck || x.at >= x.until {
-		x.ended()
+	if x.statusLine(x.out, x.playedUntil); x.pool.AllEnded() || x.isStuck || x.playedUntil >= x.endTime {
+		x.endText()
 	}
 }
 
-// ended says why it does not go on.
-func (x *paused) ended() {
+// endText says why it does not go on.
+func (x *simDebugger) endText() {
 	switch {
-	case x.pool.Done():
+	case x.pool.AllEnded():
 		fmt.Fprintln(x.out, "all jobs are over")
-	case x.stuck:
-		fmt.Fprintf(x.out, "nothing has begun or ended for %s, and nothing that would change that is to come; until goes on all the same\n", moment(stuckAfter))
+	case x.isStuck:
+		fmt.Fprintf(x.out, "nothing has begun or ended for %s, and nothing that would change that is to come; until goes on all the same\n", durationText(stuckTime))
 	default:
 		fmt.Fprintf(x.out, "this is as far as --until lets it go\n")
 	}
 }
 
-// show is how the pool stands.
-func (x *paused) show() {
-	x.line(x.out, x.at)
-	s := x.pool.State()
-	for _, who := range x.course.Owners {
-		fmt.Fprintf(x.out, "  %-16s  %v cores\n", printable(who), s.By[who])
+// printStatus is how the pool stands.
+func (x *simDebugger) printStatus() {
+	x.statusLine(x.out, x.playedUntil)
+	s := x.pool.Sample()
+	for _, who := range x.history.Owners {
+		fmt.Fprintf(x.out, "  %-16s  %v cores\n", printableText(who), s.UsedByOwner[who])
 	}
-	if w := workload.Summarise(x.pool.Waits()); w.Tasks > 0 {
-		fmt.Fprintf(x.out, "  %s that began had waited for %s on the mean, the longest for %s\n", plural(w.Tasks, "task"), moment(w.Mean), moment(w.Most))
+	if w := workload.SummarizeWaits(x.pool.StartWaits()); w.Tasks > 0 {
+		fmt.Fprintf(x.out, "  %s that began had waited for %s on the mean, the longest for %s\n", plural(w.Tasks, "task"), durationText(w.Mean), durationText(w.Max))
 	}
 }
 
-// more says how many rows were not shown.
-func (x *paused) more(rows, all int, what string) {
+// printOmitted says how many rows were not shown.
+func (x *simDebugger) printOmitted(rows, all int, what string) {
 	switch {
 	case all == 0:
 		fmt.Fprintf(x.out, "no %s\n", what)
@@ -232,16 +232,16 @@ func (x *paused) more(rows, all int, what string) {
 	}
 }
 
-// jobs lists jobs.
-func (x *paused) jobs(word string) {
-	t := &table{columns: []column{{head: "ID"}, {head: "NAME"}, {head: "USER"}, {head: "COMES", right: true}, {head: "WAITING", right: true}, {head: "RUNNING", right: true}, {head: "OVER", right: true}, {head: "NOTE"}}}
+// printJobs lists jobs.
+func (x *simDebugger) printJobs(word string) {
+	t := &textTable{columns: []tableColumn{{head: "ID"}, {head: "NAME"}, {head: "USER"}, {head: "COMES", rightAligned: true}, {head: "WAITING", rightAligned: true}, {head: "RUNNING", rightAligned: true}, {head: "OVER", rightAligned: true}, {head: "NOTE"}}}
 	all := 0
 	for i, o := range x.pool.Outcomes() {
 		j := &x.config.Jobs[i]
 		name, _ := j.Spec.Ad.Str(roost.AttrJobName)
 		id, note := "-", ""
 		count := max(j.Spec.Count, 1)
-		waiting, over := o.Open-o.Running, count-o.Open
+		waiting, over := o.Unfinished-o.Running, count-o.Unfinished
 		switch {
 		case o.Refused != nil:
 			waiting, over, note = 0, 0, "refused: "+o.Refused.Error()
@@ -250,7 +250,7 @@ func (x *paused) jobs(word string) {
 		default:
 			id = o.ID.String()
 		}
-		if word == "" && (o.Refused != nil || !o.ID.IsZero() && o.Open == 0) {
+		if word == "" && (o.Refused != nil || !o.ID.IsZero() && o.Unfinished == 0) {
 			continue
 		}
 		if word != "" && !strings.Contains(strings.ToLower(id+" "+name+" "+j.Owner), word) {
@@ -259,19 +259,19 @@ func (x *paused) jobs(word string) {
 		if all++; all > maxRows {
 			continue
 		}
-		t.add(cell{text: id}, cell{text: printable(name)}, cell{text: printable(j.Owner)}, cell{text: audit.Clock(j.At)}, cell{text: strconv.Itoa(waiting)},
-			cell{text: strconv.Itoa(o.Running)}, cell{text: strconv.Itoa(over)}, cell{text: printable(note)})
+		t.addRow(tableCell{text: id}, tableCell{text: printableText(name)}, tableCell{text: printableText(j.Owner)}, tableCell{text: audit.ClockText(j.At)}, tableCell{text: strconv.Itoa(waiting)},
+			tableCell{text: strconv.Itoa(o.Running)}, tableCell{text: strconv.Itoa(over)}, tableCell{text: printableText(note)})
 	}
 	if all > 0 {
-		t.drop("NOTE")
+		t.dropEmptyColumns("NOTE")
 		t.print(x.out, x.c.out)
 	}
-	x.more(len(t.rows), all, "such job")
+	x.printOmitted(len(t.rows), all, "such job")
 }
 
-// machines lists machines.
-func (x *paused) machines(word string) {
-	t := &table{columns: []column{{head: "MACHINE"}, {head: "CPUS FREE", right: true}, {head: "MEMORY FREE", right: true}, {head: "GPUS FREE", right: true}, {head: "RUNNING", right: true}}}
+// printMachines lists machines.
+func (x *simDebugger) printMachines(word string) {
+	t := &textTable{columns: []tableColumn{{head: "MACHINE"}, {head: "CPUS FREE", rightAligned: true}, {head: "MEMORY FREE", rightAligned: true}, {head: "GPUS FREE", rightAligned: true}, {head: "RUNNING", rightAligned: true}}}
 	all := 0
 	for _, m := range x.pool.Machines() {
 		if word == "" && m.Running == 0 || !strings.Contains(strings.ToLower(m.Name), word) {
@@ -282,14 +282,14 @@ func (x *paused) machines(word string) {
 		}
 		gpus := "-"
 		if m.Total.GPUs > 0 {
-			gpus = fmt.Sprintf("%d/%d", m.Left.GPUs, m.Total.GPUs)
+			gpus = fmt.Sprintf("%d/%d", m.Available.GPUs, m.Total.GPUs)
 		}
-		t.add(cell{text: printable(m.Name)}, cell{text: fmt.Sprintf("%v/%v", m.Left.CPU, m.Total.CPU)}, cell{text: fmt.Sprintf("%v/%v", m.Left.Memory, m.Total.Memory)},
-			cell{text: gpus}, cell{text: strconv.Itoa(m.Running)})
+		t.addRow(tableCell{text: printableText(m.Name)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.CPU, m.Total.CPU)}, tableCell{text: fmt.Sprintf("%v/%v", m.Available.Memory, m.Total.Memory)},
+			tableCell{text: gpus}, tableCell{text: strconv.Itoa(m.Running)})
 	}
 	if all > 0 {
-		t.drop("GPUS FREE")
+		t.dropEmptyColumns("GPUS FREE")
 		t.print(x.out, x.c.out)
 	}
-	x.more(len(t.rows), all, "such machine")
+	x.printOmitted(len(t.rows), all, "such machine")
 }

@@ -10,99 +10,99 @@ import (
 	"github.com/roost-batch/roost/internal/sim/workload"
 )
 
-// tellRun writes and prints what has come of a pool.
-func (c *call) tellRun(r *ran) error {
+// reportRun writes and prints what has come of a pool.
+func (c *invocation) reportRun(r *simResult) error {
 	if err := c.writeTable(r.table()); err != nil {
 		return err
 	}
-	if err := c.writePicture(r.charts()...); err != nil {
+	if err := c.writeCharts(r.charts()...); err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return r.json(c)
 	}
 	r.print(c)
 	return nil
 }
 
-func (r *ran) print(c *call) {
-	w, p, s := c.stdout, r.pool, r.pool.State()
+func (r *simResult) print(c *invocation) {
+	w, p, s := c.stdout, r.pool, r.pool.Sample()
 	managers, schedds, machines := p.Nodes()
 	all := p.Outcomes()
 	fmt.Fprintf(w, "%s: %s on %s, with %s and %s\n", r.name, plural(len(all), "job"), plural(len(machines), "machine"), plural(len(schedds), "schedd"), plural(len(managers), "central manager"))
-	if !r.asOf.IsZero() {
-		fmt.Fprintf(w, "from %s on\n", r.asOf.In(c.now().Location()).Format("2006-01-02 15:04:05"))
+	if !r.checkpointTime.IsZero() {
+		fmt.Fprintf(w, "from %s on\n", r.checkpointTime.In(c.now().Location()).Format("2006-01-02 15:04:05"))
 	}
 	fmt.Fprintln(w)
-	if r.left > 0 {
-		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the pool\n", plural(r.left, "job"))
+	if r.skippedJobs > 0 {
+		fmt.Fprintf(w, "  left out      %s without a length or a size, or too large for the pool\n", plural(r.skippedJobs, "job"))
 	}
 	if refused := p.Refused(); len(refused) > 0 {
 		fmt.Fprintf(w, "  refused       %s, as in: %v\n", plural(len(refused), "job"), refused[0])
 	}
-	fmt.Fprintf(w, "  tasks         %d have come to their end, %d run, %d wait\n", s.Over, s.Running, s.Waiting)
-	if r.stuck {
-		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that is to come\n", moment(patience(p)))
+	fmt.Fprintf(w, "  tasks         %d have come to their end, %d run, %d wait\n", s.Ended, s.Running, s.Waiting)
+	if r.isStuck {
+		fmt.Fprintf(w, "  stuck         nothing has begun or ended for %s, and nothing that would change that is to come\n", durationText(stuckTimeout(p)))
 	}
-	wait := workload.Summarise(p.Waits())
-	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n", moment(wait.Mean), moment(wait.Median), moment(wait.P95), moment(wait.P99), moment(wait.Most))
-	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*r.utilisation(), moment(p.Now()))
-	if l, ok := p.Lending(); ok {
-		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n", plural(l.Visits, "time"), plural(l.Stood, "task"), plural(l.Left, "task"))
+	wait := workload.SummarizeWaits(p.StartWaits())
+	fmt.Fprintf(w, "  waits         %s on the mean, median %s, 95 %% up to %s, 99 %% up to %s, the longest %s\n", durationText(wait.Mean), durationText(wait.Median), durationText(wait.P95), durationText(wait.P99), durationText(wait.Max))
+	fmt.Fprintf(w, "  utilisation   %.1f %% of the processors in %s\n", 100*r.cpuUtilisation(), durationText(p.Now()))
+	if l, ok := p.OwnerStats(); ok {
+		fmt.Fprintf(w, "  owners        came %s; for them %s stood still, and %s had to leave\n", plural(l.Visits, "time"), plural(l.Suspended, "task"), plural(l.Vacated, "task"))
 	}
-	c.list("Not played, or not as it is:", r.notes)
+	c.printList("Not played, or not as it is:", r.notes)
 	times := "run twice, digest %016x both times\n"
-	if r.once {
+	if r.runOnce {
 		times = "run once, digest %016x\n"
 	}
-	fmt.Fprintf(w, "\n%d events, %.0f a second; "+times, p.Events(), float64(p.Events())/r.took.Seconds(), p.Digest())
+	fmt.Fprintf(w, "\n%d events, %.0f a second; "+times, p.Events(), float64(p.Events())/r.duration.Seconds(), p.Digest())
 }
 
-// utilisation is how much of the processor time was used by what has ended.
-func (r *ran) utilisation() float64 {
+// cpuUtilisation is how much of the processor time was used by what has ended.
+func (r *simResult) cpuUtilisation() float64 {
 	if r.pool.Now() == 0 {
 		return 0
 	}
-	return r.pool.Spent() / (r.pool.Total().CPU.Cores() * r.pool.Now().Seconds())
+	return r.pool.CoreSeconds() / (r.pool.Total().CPU.Cores() * r.pool.Now().Seconds())
 }
 
-// moment is a length of time for people, who care for parts of a second where it is short.
-func moment(d time.Duration) string {
+// durationText is a length of time for people, who care for parts of a second where it is short.
+func durationText(d time.Duration) string {
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) + "s"
 	}
-	return span(d)
+	return spanText(d)
 }
 
-func (r *ran) json(c *call) error {
-	p, s, wait := r.pool, r.pool.State(), workload.Summarise(r.pool.Waits())
+func (r *simResult) json(c *invocation) error {
+	p, s, wait := r.pool, r.pool.Sample(), workload.SummarizeWaits(r.pool.StartWaits())
 	managers, schedds, machines := p.Nodes()
 	refused := []string{}
 	for _, err := range p.Refused() {
 		refused = append(refused, err.Error())
 	}
-	doc := document{
-		"file": c.args[1], "seed": uint64(c.count("seed")), "jobs": len(p.Outcomes()), "left_out": r.left, "not_played": append([]string{}, r.notes...), "refused": refused, "machines": len(machines), "schedds": len(schedds),
-		"managers": len(managers), "tasks": document{"over": s.Over, "running": s.Running, "waiting": s.Waiting}, "finished": p.Done(), "stuck": r.stuck,
-		"wait_seconds": document{"mean": wait.Mean.Seconds(), "median": wait.Median.Seconds(), "p95": wait.P95.Seconds(), "p99": wait.P99.Seconds(), "most": wait.Most.Seconds()},
-		"utilisation":  r.utilisation(), "makespan_seconds": p.Now().Seconds(), "events": p.Events(), "digest": fmt.Sprintf("%016x", p.Digest()), "took_seconds": r.took.Seconds(),
+	doc := jsonDocument{
+		"file": c.args[1], "seed": uint64(c.countFlag("seed")), "jobs": len(p.Outcomes()), "left_out": r.skippedJobs, "not_played": append([]string{}, r.notes...), "refused": refused, "machines": len(machines), "schedds": len(schedds),
+		"managers": len(managers), "tasks": jsonDocument{"over": s.Ended, "running": s.Running, "waiting": s.Waiting}, "finished": p.AllEnded(), "stuck": r.isStuck,
+		"wait_seconds": jsonDocument{"mean": wait.Mean.Seconds(), "median": wait.Median.Seconds(), "p95": wait.P95.Seconds(), "p99": wait.P99.Seconds(), "most": wait.Max.Seconds()},
+		"utilisation":  r.cpuUtilisation(), "makespan_seconds": p.Now().Seconds(), "events": p.Events(), "digest": fmt.Sprintf("%016x", p.Digest()), "took_seconds": r.duration.Seconds(),
 	}
-	if l, ok := p.Lending(); ok {
-		doc["owners"] = document{"visits": l.Visits, "stood_still": l.Stood, "left": l.Left}
+	if l, ok := p.OwnerStats(); ok {
+		doc["owners"] = jsonDocument{"visits": l.Visits, "stood_still": l.Suspended, "left": l.Vacated}
 	}
 	return printJSON(c.stdout, doc)
 }
 
 // table is the course of the run, an instant a row.
-func (r *ran) table() (head []string, rows [][]string) {
+func (r *simResult) table() (head []string, rows [][]string) {
 	head = []string{"at_seconds", "waiting_tasks", "running_tasks", "over_tasks", "used_cores"}
-	for _, who := range r.course.Owners {
+	for _, who := range r.history.Owners {
 		head = append(head, strings.ReplaceAll(who, " ", "_")+"_cores")
 	}
-	for _, i := range r.course.Instants {
-		row := []string{thousandths(i.At.Seconds()), strconv.Itoa(i.Waiting), strconv.Itoa(i.Running), strconv.Itoa(i.Over), thousandths(i.Used.Cores())}
+	for _, i := range r.history.Samples {
+		row := []string{decimalText(i.At.Seconds()), strconv.Itoa(i.Waiting), strconv.Itoa(i.Running), strconv.Itoa(i.Over), decimalText(i.Used.Cores())}
 		for _, v := range i.By {
-			row = append(row, thousandths(v.Cores()))
+			row = append(row, decimalText(v.Cores()))
 		}
 		rows = append(rows, row)
 	}
@@ -110,7 +110,7 @@ func (r *ran) table() (head []string, rows [][]string) {
 }
 
 // charts are the pictures of a run: utilisation, queue, shares over time, and how the waits are spread.
-func (r *ran) charts() []plot.Chart {
+func (r *simResult) charts() []plot.Chart {
 	unit, seconds := "minutes", 60.
 	switch now := r.pool.Now(); {
 	case now > 4*24*time.Hour:
@@ -118,35 +118,35 @@ func (r *ran) charts() []plot.Chart {
 	case now > 4*time.Hour:
 		unit, seconds = "hours", 3600
 	}
-	axis := plot.Axis{Label: "time (" + unit + ")"}
-	over := func(value func(i *workload.Instant) float64) (points []plot.Point) {
-		for k := range r.course.Instants {
-			i := &r.course.Instants[k]
-			points = append(points, plot.Point{X: i.At.Seconds() / seconds, Y: value(i)})
+	axis := plot.ChartAxis{Label: "time (" + unit + ")"}
+	over := func(value func(i *workload.PoolSample) float64) (points []plot.DataPoint) {
+		for k := range r.history.Samples {
+			i := &r.history.Samples[k]
+			points = append(points, plot.DataPoint{X: i.At.Seconds() / seconds, Y: value(i)})
 		}
 		return points
 	}
 	of := 100 / r.pool.Total().CPU.Cores()
-	shares := plot.Chart{Title: "Shares", X: axis, Y: plot.Axis{Label: "of the processors (%)"}}
-	for k, who := range r.course.Owners {
+	shares := plot.Chart{Title: "Shares", X: axis, Y: plot.ChartAxis{Label: "of the processors (%)"}}
+	for k, who := range r.history.Owners {
 		if k < simUsers {
-			shares.Series = append(shares.Series, plot.Series{Name: who, Kind: plot.Step, Points: over(func(i *workload.Instant) float64 { return i.By[k].Cores() * of })})
+			shares.Series = append(shares.Series, plot.ChartSeries{Name: who, Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return i.By[k].Cores() * of })})
 		}
 	}
 	waits := []float64{}
-	for _, d := range r.pool.Waits() {
+	for _, d := range r.pool.StartWaits() {
 		waits = append(waits, max(d.Seconds(), 0.001))
 	}
 	return []plot.Chart{
-		{Title: "Utilisation", X: axis, Y: plot.Axis{Label: "of the processors (%)", Max: 100}, Series: []plot.Series{
-			{Name: "used", Kind: plot.Step, Points: over(func(i *workload.Instant) float64 { return i.Used.Cores() * of })},
+		{Title: "Utilisation", X: axis, Y: plot.ChartAxis{Label: "of the processors (%)", Max: 100}, Series: []plot.ChartSeries{
+			{Name: "used", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return i.Used.Cores() * of })},
 		}},
-		{Title: "Queue", X: axis, Y: plot.Axis{Label: "tasks"}, Series: []plot.Series{
-			{Name: "waiting", Kind: plot.Step, Points: over(func(i *workload.Instant) float64 { return float64(i.Waiting) })},
-			{Name: "running", Kind: plot.Step, Points: over(func(i *workload.Instant) float64 { return float64(i.Running) })},
+		{Title: "Queue", X: axis, Y: plot.ChartAxis{Label: "tasks"}, Series: []plot.ChartSeries{
+			{Name: "waiting", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return float64(i.Waiting) })},
+			{Name: "running", Kind: plot.Step, Points: over(func(i *workload.PoolSample) float64 { return float64(i.Running) })},
 		}},
 		shares,
-		{Title: "Waits", X: plot.Axis{Label: "wait (s)", Log: true}, Y: plot.Axis{Label: "of the tasks (%)", Max: 100}, Series: []plot.Series{
+		{Title: "Waits", X: plot.ChartAxis{Label: "wait (s)", Log: true}, Y: plot.ChartAxis{Label: "of the tasks (%)", Max: 100}, Series: []plot.ChartSeries{
 			{Name: "no longer than", Kind: plot.Step, Points: plot.CDF(waits)},
 		}},
 	}

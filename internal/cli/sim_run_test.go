@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// smallMix is six tasks of a minute on two machines of one core.
-const smallMix = `machines "node" { count = 2 }
+// smallSimPool is six tasks of a minute on two machines of one core.
+const smallSimPool = `machines "node" { count = 2 }
 job "j" {
   command = ["/bin/true"]
   count = 6
@@ -43,11 +43,11 @@ func TestSimRunPause(t *testing.T) {
 			"hlep: there is no such command; did you mean help?", "8 commands made no sense",
 		}, 64},
 		{"roost sim run c.cell --pause", "jobs\nmachines\nstep 100s\njobs 7\n", []string{"7.pool", "12.pool", "n1", "    100.000s  waiting ", "7.pool  bob"}, nil, 0},
-		{"roost sim run - --pause", smallMix, nil, []string{"--pause reads commands from the standard input"}, 64},
+		{"roost sim run - --pause", smallSimPool, nil, []string{"--pause reads commands from the standard input"}, 64},
 		{"roost sim run mix.hcl --pause --json", "", nil, []string{"--pause is for people, and --json for programs"}, 64},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
-		for name, text := range map[string][]byte{"mix.hcl": []byte(smallMix), "c.cell": smallCell(t)} {
+		a, stdout, stderr := newTestApp(t, t.TempDir())
+		for name, text := range map[string][]byte{"mix.hcl": []byte(smallSimPool), "c.cell": smallCell(t)} {
 			if err := os.WriteFile(filepath.Join(a.dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -82,7 +82,7 @@ func TestSimRun(t *testing.T) {
 		{"roost sim run mix.hcl --events", "", "attempt 1 of 1[0].schedd0 begins on claim", "", 0},
 		{"roost sim run mix.hcl --json --seed 7", "", `"finished": true`, "", 0},
 		{"roost sim run mix.hcl --csv out.csv --svg out.svg", "", "digest", "", 0},
-		{"roost sim run -", smallMix, "-: 1 job on 2 machines", "", 0},
+		{"roost sim run -", smallSimPool, "-: 1 job on 2 machines", "", 0},
 		{"roost sim run -", smallLog, "-: 4 jobs on 1 machine", "", 0},
 		{"roost sim run - --machines 2", smallLog, "tasks         6 have come to their end", "", 0},
 		{"roost sim run - --machines 5", smallLog, "", "4 processors on 5 machines", 65},
@@ -113,7 +113,7 @@ func TestSimRun(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		simFiles(t, dir)
-		test.try(t, dir, map[string][]byte{"mix.hcl": []byte(smallMix), "c.cell": cell, "cut.cell": cell[:len(cell)-30], "timed.csv": []byte(timedPods)})
+		test.run(t, dir, map[string][]byte{"mix.hcl": []byte(smallSimPool), "c.cell": cell, "cut.cell": cell[:len(cell)-30], "timed.csv": []byte(timedPods)})
 		if strings.Contains(test.line, "out.csv") {
 			table, _ := os.ReadFile(filepath.Join(dir, "out.csv"))
 			picture, _ := os.ReadFile(filepath.Join(dir, "out.svg"))

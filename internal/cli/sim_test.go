@@ -26,10 +26,10 @@ type simLine struct {
 	code                     int
 }
 
-// try runs the line in a directory with those files.
-func (test simLine) try(t *testing.T, dir string, files map[string][]byte) {
+// run runs the line in a directory with those files.
+func (test simLine) run(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
-	a, stdout, stderr := testApp(t, t.TempDir())
+	a, stdout, stderr := newTestApp(t, t.TempDir())
 	a.dir, a.stdin = dir, strings.NewReader(test.stdin)
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
@@ -90,7 +90,7 @@ func TestSim(t *testing.T) {
 		{"roost sim replay small.swf --svg nowhere/a.svg", "", "", "no such file or directory", 73},
 	} {
 		dir := t.TempDir()
-		test.try(t, dir, map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()})
+		test.run(t, dir, map[string][]byte{"small.swf": []byte(smallLog), "packed.swf": packed.Bytes()})
 		text, _ := os.ReadFile(filepath.Join(dir, "out.swf"))
 		if want := strings.Contains(test.line, "out.swf"); want && !strings.Contains(string(text), "\n4 3 0 50 1 ") || !want && len(text) > 0 {
 			t.Errorf("%s: it wrote %q", test.line, text)
@@ -100,7 +100,7 @@ func TestSim(t *testing.T) {
 
 // TestSimResults holds what a replay writes as a table and as a picture.
 func TestSimResults(t *testing.T) {
-	a, _, stderr := testApp(t, t.TempDir())
+	a, _, stderr := newTestApp(t, t.TempDir())
 	a.stdin = strings.NewReader(smallLog)
 	if code := a.Run(t.Context(), strings.Fields("roost sim replay - --csv out.csv --svg out.svg")); code != 0 {
 		t.Fatalf("exit status %d: %s", code, stderr)
@@ -126,7 +126,7 @@ func TestSimResults(t *testing.T) {
 func TestSimHRM(t *testing.T) {
 	var said [2]string
 	for i := range said {
-		a, stdout, stderr := testApp(t, t.TempDir())
+		a, stdout, stderr := newTestApp(t, t.TempDir())
 		if code := a.Run(t.Context(), strings.Fields("roost sim hrm --costs stated --sizes 6 --rates= --json --csv out.csv --svg out.svg")); code != 0 {
 			t.Fatalf("exit status %d: %s", code, stderr)
 		}
@@ -146,7 +146,7 @@ func TestSimHRM(t *testing.T) {
 
 // TestSimOutcomes holds that what became of each job goes into a file of the kind that its name says, and that a log that was made up can be played.
 func TestSimOutcomes(t *testing.T) {
-	a, stdout, stderr := testApp(t, t.TempDir())
+	a, stdout, stderr := newTestApp(t, t.TempDir())
 	run := func(line string) {
 		t.Helper()
 		stdout.Reset()
@@ -189,7 +189,7 @@ func TestSimOutcomes(t *testing.T) {
 // TestSimPipe holds that a pipe is written to, with --force and without, and stays one: as /dev/null would have to.
 func TestSimPipe(t *testing.T) {
 	for _, force := range []string{"", " --force"} {
-		a, _, stderr := testApp(t, t.TempDir())
+		a, _, stderr := newTestApp(t, t.TempDir())
 		pipe := filepath.Join(a.dir, "pipe")
 		if err := unix.Mkfifo(pipe, 0o600); err != nil {
 			t.Fatal(err)

@@ -6,29 +6,29 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost/internal/plot"
-	"github.com/roost-batch/roost/internal/sim/live"
-	"github.com/roost-batch/roost/negotiator/picture"
+	"github.com/roost-batch/roost/internal/sim/whatif"
+	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-// liveInstants is how many rows the table of a cell that was played on has at most.
-const liveInstants = 1200
+// maxInstants is how many rows the table of a cell that was played on has at most.
+const maxInstants = 1200
 
-// standing is how two cells stand at the same moment, of which one was changed.
-type standing struct {
+// whatifPoint is how two cells stand at the same moment, of which one was changed.
+type whatifPoint struct {
 	at            int64 // seconds from the checkpoint on
-	before, after live.Instant
+	before, after whatif.CellSample
 }
 
-// sideBySide joins two courses. Where too much happens it is how they stand at the ends of spans of equal length.
-func sideBySide(before, after []live.Instant) (all []standing) {
+// joinCourses joins two courses. Where too much happens it is how they stand at the ends of spans of equal length.
+func joinCourses(before, after []whatif.CellSample) (all []whatifPoint) {
 	end := int64(0)
-	for _, course := range [][]live.Instant{before, after} {
+	for _, course := range [][]whatif.CellSample{before, after} {
 		if n := len(course); n > 0 {
 			end = max(end, course[n-1].At)
 		}
 	}
-	length := end/liveInstants + 1
-	var now standing
+	length := end/maxInstants + 1
+	var now whatifPoint
 	for len(before)+len(after) > 0 {
 		if len(after) == 0 || len(before) > 0 && before[0].At <= after[0].At {
 			now.at, now.before, before = before[0].At, before[0], before[1:]
@@ -45,10 +45,10 @@ func sideBySide(before, after []live.Instant) (all []standing) {
 }
 
 // whatifTable is a row for each instant at which something changes.
-func whatifTable(a *live.Comparison) (head []string, rows [][]string) {
-	for _, now := range sideBySide(a.Before.Instants, a.After.Instants) {
+func whatifTable(a *whatif.PlanComparison) (head []string, rows [][]string) {
+	for _, now := range joinCourses(a.Before.Samples, a.After.Samples) {
 		row := []string{strconv.FormatInt(now.at, 10)}
-		for _, one := range []live.Instant{now.before, now.after} {
+		for _, one := range []whatif.CellSample{now.before, now.after} {
 			row = append(row, strconv.Itoa(one.Waiting), strconv.Itoa(one.Started), strconv.Itoa(one.Evicted))
 		}
 		rows = append(rows, row)
@@ -57,27 +57,27 @@ func whatifTable(a *live.Comparison) (head []string, rows [][]string) {
 }
 
 // whatifCharts are how many tasks wait with and without a change, and of those requests that it moves most until when their last tasks wait.
-func whatifCharts(p *picture.Checkpoint, a *live.Comparison, length time.Duration) []plot.Chart {
-	both := sideBySide(a.Before.Instants, a.After.Instants)
+func whatifCharts(p *cellstate.CellCheckpoint, a *whatif.PlanComparison, length time.Duration) []plot.Chart {
+	both := joinCourses(a.Before.Samples, a.After.Samples)
 	end := int64(60)
 	if n := len(both); n > 0 {
 		end = min(max(end, both[n-1].at+both[n-1].at/20), int64(length/time.Second))
 	}
-	axis, unit := timeSince(end)
-	line := func(name string, of func(standing) live.Instant) plot.Series {
-		s := plot.Series{Name: name, Kind: plot.Step}
+	axis, unit := timeAxis(end)
+	line := func(name string, of func(whatifPoint) whatif.CellSample) plot.ChartSeries {
+		s := plot.ChartSeries{Name: name, Kind: plot.Step}
 		for _, now := range both {
-			s.Points = append(s.Points, plot.Point{X: float64(now.at) / unit, Y: float64(of(now).Waiting)})
+			s.Points = append(s.Points, plot.DataPoint{X: float64(now.at) / unit, Y: float64(of(now).Waiting)})
 		}
 		if n := len(s.Points); n > 0 {
-			s.Points = append(s.Points, plot.Point{X: float64(end) / unit, Y: s.Points[n-1].Y})
+			s.Points = append(s.Points, plot.DataPoint{X: float64(end) / unit, Y: s.Points[n-1].Y})
 		}
 		return s
 	}
-	charts := []plot.Chart{{Title: "Queue", X: axis, Y: plot.Axis{Label: "tasks that wait"}, Series: []plot.Series{
-		line("before", func(s standing) live.Instant { return s.before }), line("after", func(s standing) live.Instant { return s.after }),
+	charts := []plot.Chart{{Title: "Queue", X: axis, Y: plot.ChartAxis{Label: "tasks that wait"}, Series: []plot.ChartSeries{
+		line("before", func(s whatifPoint) whatif.CellSample { return s.before }), line("after", func(s whatifPoint) whatif.CellSample { return s.after }),
 	}}}
-	if len(a.Moved) == 0 {
+	if len(a.StartChanges) == 0 {
 		return charts
 	}
 	until := func(t time.Time) float64 {
@@ -86,19 +86,19 @@ func whatifCharts(p *picture.Checkpoint, a *live.Comparison, length time.Duratio
 		}
 		return t.Sub(time.Unix(p.Now.Unix(), 0)).Seconds() / unit
 	}
-	moves := plot.Chart{Title: "Until the last task starts; never is as long as was looked", Y: plot.Axis{Label: "time (" + unitName(unit) + ")"}}
-	before, after := plot.Series{Name: "before", Kind: plot.Bars}, plot.Series{Name: "after", Kind: plot.Bars}
-	for i, m := range a.Moved[:min(len(a.Moved), mostShown)] {
-		moves.X.Names = append(moves.X.Names, moved(m))
-		before.Points = append(before.Points, plot.Point{X: float64(i), Y: until(m.Before)})
-		after.Points = append(after.Points, plot.Point{X: float64(i), Y: until(m.After)})
+	moves := plot.Chart{Title: "Until the last task starts; never is as long as was looked", Y: plot.ChartAxis{Label: "time (" + unitName(unit) + ")"}}
+	before, after := plot.ChartSeries{Name: "before", Kind: plot.Bars}, plot.ChartSeries{Name: "after", Kind: plot.Bars}
+	for i, m := range a.StartChanges[:min(len(a.StartChanges), maxShown)] {
+		moves.X.Names = append(moves.X.Names, movedJobs(m))
+		before.Points = append(before.Points, plot.DataPoint{X: float64(i), Y: until(m.Before)})
+		after.Points = append(after.Points, plot.DataPoint{X: float64(i), Y: until(m.After)})
 	}
-	moves.Series = []plot.Series{before, after}
+	moves.Series = []plot.ChartSeries{before, after}
 	return append(charts, moves)
 }
 
-// moved names the jobs that start at another time.
-func moved(m live.Move) string {
+// movedJobs names the jobs that start at another time.
+func movedJobs(m whatif.StartChange) string {
 	switch len(m.Jobs) {
 	case 0:
 		return fmt.Sprintf("request %d of %s", m.Key.ID, m.Key.Schedd)
@@ -108,31 +108,31 @@ func moved(m live.Move) string {
 	return fmt.Sprintf("%s and %d more", m.Jobs[0], len(m.Jobs)-1)
 }
 
-func (c *call) whatifJSON(p *picture.Checkpoint, a *live.Comparison) error {
-	course := func(r *live.Course) document {
-		return document{
-			"waiting": r.Waits, "started": r.Started, "started_within_an_hour": r.Within, "evicted": r.Evicted, "mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsTo(p, r.Done),
-			"endless": r.Endless,
+func (c *invocation) whatifJSON(p *cellstate.CellCheckpoint, a *whatif.PlanComparison) error {
+	course := func(r *whatif.Trajectory) jsonDocument {
+		return jsonDocument{
+			"waiting": r.Waiting, "started": r.Started, "started_within_an_hour": r.StartedInHour, "evicted": r.Evicted, "mean_wait_seconds": r.MeanWait, "last_start_seconds": secondsUntil(p, r.LastStart),
+			"endless": r.EndUnknown,
 		}
 	}
-	evicted, moved, drained, quotas := []document{}, []document{}, []document{}, []document{}
+	evicted, moved, drained, quotas := []jsonDocument{}, []jsonDocument{}, []jsonDocument{}, []jsonDocument{}
 	for _, e := range a.Evictions {
-		evicted = append(evicted, document{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner, "group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Why})
+		evicted = append(evicted, jsonDocument{"task": e.Claim.Job, "owner": e.Claim.Submitter.Owner, "group": e.Claim.Submitter.Group, "band": e.Claim.Band.String(), "machine": e.Machine, "why": e.Reason})
 	}
-	for _, m := range a.Moved {
-		moved = append(moved, document{
+	for _, m := range a.StartChanges {
+		moved = append(moved, jsonDocument{
 			"schedd": m.Key.Schedd, "request": m.Key.ID, "jobs": m.Jobs, "owner": m.Submitter.Owner, "group": m.Submitter.Group, "tasks": m.Tasks,
-			"before_seconds": secondsTo(p, m.Before), "after_seconds": secondsTo(p, m.After),
+			"before_seconds": secondsUntil(p, m.Before), "after_seconds": secondsUntil(p, m.After),
 		})
 	}
 	for _, d := range a.Drained {
-		drained = append(drained, document{"node": d.Node, "runs": d.Runs, "unknown": d.Unknown, "over_seconds": secondsTo(p, d.Over)})
+		drained = append(drained, jsonDocument{"node": d.Node, "runs": d.Running, "unknown": d.EndUnknown, "over_seconds": secondsUntil(p, d.LastEnd)})
 	}
 	for _, q := range a.Quotas {
-		quotas = append(quotas, document{"whose": q.Whose, "band": q.Band, "asks": q.Asks, "most": q.Most, "over": q.Over})
+		quotas = append(quotas, jsonDocument{"whose": q.Subject, "band": q.Band, "asks": q.Demand, "most": q.Limit, "over": q.Exceeded})
 	}
-	return printJSON(c.stdout, document{
-		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas, "allowed": append([]string{}, a.Allowed...),
+	return printJSON(c.stdout, jsonDocument{
+		"at": p.Now.Unix(), "before": course(&a.Before), "after": course(&a.After), "evicts": evicted, "moved": moved, "drained": drained, "quotas": quotas, "allowed": append([]string{}, a.AdmittedJobs...),
 		"digest": fmt.Sprintf("%016x", a.Digest),
 	})
 }

@@ -10,13 +10,13 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/plot"
-	"github.com/roost-batch/roost/internal/sim/live"
-	"github.com/roost-batch/roost/negotiator/picture"
+	"github.com/roost-batch/roost/internal/sim/whatif"
+	"github.com/roost-batch/roost/negotiator/cellstate"
 )
 
-func simWhen() (branch, []ucli.Flag) {
-	return branch{
-		name: "when", brief: "when a job starts", least: 1, most: 2, wants: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now", do: when,
+func simWhen() (subcommand, []ucli.Flag) {
+	return subcommand{
+		name: "when", summary: "when a job starts", minOperands: 1, maxOperands: 2, operandNames: "a job, or a job file, behind a checkpoint of a cell if it is not about the pool as it is now", run: runWhen,
 	}, append([]ucli.Flag{varFlag()}, resultFlags()...)
 }
 
@@ -25,38 +25,38 @@ var jobID = regexp.MustCompile(`^[0-9]+(\[[^\]]*\])?(\.[^/]+)?$`)
 
 // whenAnswer is the answer by one way to tell how long tasks run.
 type whenAnswer struct {
-	lengths live.Lengths
-	*live.Answer
+	lengths whatif.RuntimeModel
+	*whatif.StartAnswer
 }
 
-func when(c *call, args []string) error {
+func runWhen(c *invocation, args []string) error {
 	file, of := "", args[len(args)-1]
 	if len(args) == 2 {
 		file = args[0]
 	}
-	p, err := c.picture(file)
+	p, err := c.readCellCheckpoint(file)
 	if err != nil {
 		return err
 	}
-	ask := func(l live.Lengths) (*live.Answer, error) { return nil, nil }
+	ask := func(l whatif.RuntimeModel) (*whatif.StartAnswer, error) { return nil, nil }
 	if jobID.MatchString(of) {
-		id, err := fullID(p, of)
+		id, err := withHost(p, of)
 		if err != nil {
 			return err
 		}
 		name, rest, _ := strings.Cut(id, "[") // of a task the answer is that of its job
 		_, host, _ := strings.Cut(rest, "]")
-		of, ask = name+host, func(l live.Lengths) (*live.Answer, error) { return live.When(p, id, l) }
+		of, ask = name+host, func(l whatif.RuntimeModel) (*whatif.StartAnswer, error) { return whatif.WhenStarts(p, id, l) }
 	} else {
-		asks, err := c.asked(p, of)
+		asks, err := c.requestedTasks(p, of)
 		if err != nil {
 			return err
 		}
-		ask = func(l live.Lengths) (*live.Answer, error) { return live.WhenNew(p, asks, l) }
+		ask = func(l whatif.RuntimeModel) (*whatif.StartAnswer, error) { return whatif.WhenSubmitted(p, asks, l) }
 	}
 	var answers []whenAnswer
-	for _, lengths := range []live.Lengths{live.Asked, live.Predicted} {
-		a, err := answeredTwice(func() (*live.Answer, error) { return ask(lengths) }, func(a *live.Answer) uint64 { return a.Digest })
+	for _, lengths := range []whatif.RuntimeModel{whatif.ByWalltime, whatif.ByPrediction} {
+		a, err := answerTwice(func() (*whatif.StartAnswer, error) { return ask(lengths) }, func(a *whatif.StartAnswer) uint64 { return a.Digest })
 		if err != nil {
 			return err
 		}
@@ -65,18 +65,18 @@ func when(c *call, args []string) error {
 	if err := c.writeTable(whenTable(answers)); err != nil {
 		return err
 	}
-	if err := c.writePicture(whenChart(of, answers)); err != nil {
+	if err := c.writeCharts(whenChart(of, answers)); err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return c.whenJSON(p, of, answers)
 	}
 	c.printWhen(p, of, answers)
 	return nil
 }
 
-// fullID completes the id of a job with its host.
-func fullID(p *picture.Checkpoint, id string) (string, error) {
+// withHost completes the id of a job with its host.
+func withHost(p *cellstate.CellCheckpoint, id string) (string, error) {
 	if strings.Contains(id, ".") {
 		return id, nil
 	}
@@ -89,22 +89,22 @@ func fullID(p *picture.Checkpoint, id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", problem(roost.NotFound, "%s: no job of that number is in the queue: it has ended, or never was", id)
+		return "", kindErrorf(roost.NotFound, "%s: no job of that number is in the queue: it has ended, or never was", id)
 	case 1:
 		return id + found[0], nil
 	}
-	return "", advise(problem(roost.Invalid, "%s: there are %d jobs of that number", id, len(found)), "add the host: "+id+found[0])
+	return "", withHint(kindErrorf(roost.Invalid, "%s: there are %d jobs of that number", id, len(found)), "add the host: "+id+found[0])
 }
 
 var lengthNames = [...]string{"asked", "predicted"}
 
-func (c *call) printWhen(p *picture.Checkpoint, of string, answers []whenAnswer) {
+func (c *invocation) printWhen(p *cellstate.CellCheckpoint, of string, answers []whenAnswer) {
 	a := answers[0]
-	tasks := waiting(a.Tasks)
+	tasks := waitingText(a.Tasks)
 	if !jobID.MatchString(of) {
 		tasks = plural(a.Tasks, "task") + ", if it is submitted then"
 	}
-	fmt.Fprintf(c.stdout, "%s: %s\n%s\n\n", c.out.paint(bold, printable(of)), tasks, c.asOf(p))
+	fmt.Fprintf(c.stdout, "%s: %s\n%s\n\n", c.out.colourText(bold, printableText(of)), tasks, c.printAsOf(p))
 	if a.Ahead > 0 {
 		fmt.Fprintf(c.stdout, "  before it      %s that ask for the same\n", plural(a.Ahead, "task"))
 	}
@@ -113,26 +113,26 @@ func (c *call) printWhen(p *picture.Checkpoint, of string, answers []whenAnswer)
 			continue
 		}
 		how := [...]string{"by walltimes ", "by past runs "}[i]
-		fmt.Fprintf(c.stdout, "  %s  %s\n", how, c.startsAt(p, a.First))
+		fmt.Fprintf(c.stdout, "  %s  %s\n", how, c.startTimeText(p, a.First))
 		if a.Tasks > 1 {
-			fmt.Fprintf(c.stdout, "  its last task  %s\n", c.startsAt(p, a.Last))
+			fmt.Fprintf(c.stdout, "  its last task  %s\n", c.startTimeText(p, a.Last))
 		}
 	}
-	if last := answers[len(answers)-1]; last.Stopped != "" {
-		fmt.Fprintf(c.stdout, "\n%s\n", c.paragraph("  ", "  ", last.Stopped))
+	if last := answers[len(answers)-1]; last.StoppedReason != "" {
+		fmt.Fprintf(c.stdout, "\n%s\n", c.printParagraph("  ", "  ", last.StoppedReason))
 	} else if last.Explanation != nil {
-		fmt.Fprintf(c.stdout, "\n%s\n", c.paragraph("  ", "  ", last.Explanation.Summary))
+		fmt.Fprintf(c.stdout, "\n%s\n", c.printParagraph("  ", "  ", last.Explanation.Summary))
 		c.printReasons(last.Explanation)
 	}
-	c.list("It is assumed that", assumes(p, a.Endless, "tasks run for as long as their walltimes let them, or by past runs as long as those like them did"))
+	c.printList("It is assumed that", assumptions(p, a.EndUnknown, "tasks run for as long as their walltimes let them, or by past runs as long as those like them did"))
 	fmt.Fprintf(c.stdout, "\n%d events; played twice, digest %016x both times\n", answers[0].Events, answers[0].Digest)
 }
 
-func (c *call) whenJSON(p *picture.Checkpoint, of string, answers []whenAnswer) error {
-	d := document{"job": of, "at": p.Now.Unix(), "tasks": answers[0].Tasks, "ahead": answers[0].Ahead, "endless": answers[0].Endless}
+func (c *invocation) whenJSON(p *cellstate.CellCheckpoint, of string, answers []whenAnswer) error {
+	d := jsonDocument{"job": of, "at": p.Now.Unix(), "tasks": answers[0].Tasks, "ahead": answers[0].Ahead, "endless": answers[0].EndUnknown}
 	for _, a := range answers {
-		d[lengthNames[a.lengths]] = document{
-			"first_seconds": secondsTo(p, a.First), "last_seconds": secondsTo(p, a.Last), "started": a.Started, "stopped": a.Stopped, "reasons": reasonsJSON(a.Explanation),
+		d[lengthNames[a.lengths]] = jsonDocument{
+			"first_seconds": secondsUntil(p, a.First), "last_seconds": secondsUntil(p, a.Last), "started": a.Started, "stopped": a.StoppedReason, "reasons": reasonsJSON(a.Explanation),
 			"events": a.Events, "digest": fmt.Sprintf("%016x", a.Digest),
 		}
 	}
@@ -142,7 +142,7 @@ func (c *call) whenJSON(p *picture.Checkpoint, of string, answers []whenAnswer) 
 // whenTable is a row for each instant at which tasks of the job start, by each way to tell how long tasks run.
 func whenTable(answers []whenAnswer) (head []string, rows [][]string) {
 	for _, a := range answers {
-		for _, r := range a.Course {
+		for _, r := range a.StartCounts {
 			rows = append(rows, []string{lengthNames[a.lengths], strconv.FormatInt(r.At, 10), strconv.Itoa(r.Tasks), strconv.Itoa(a.Tasks)})
 		}
 	}
@@ -153,19 +153,19 @@ func whenTable(answers []whenAnswer) (head []string, rows [][]string) {
 func whenChart(of string, answers []whenAnswer) plot.Chart {
 	end := int64(60)
 	for _, a := range answers {
-		if n := len(a.Course); n > 0 {
-			end = max(end, a.Course[n-1].At+a.Course[n-1].At/20)
+		if n := len(a.StartCounts); n > 0 {
+			end = max(end, a.StartCounts[n-1].At+a.StartCounts[n-1].At/20)
 		}
 	}
-	axis, unit := timeSince(end)
-	chart := plot.Chart{Title: "When " + of + " starts", X: axis, Y: plot.Axis{Label: "tasks that have started", Max: float64(answers[0].Tasks)}}
+	axis, unit := timeAxis(end)
+	chart := plot.Chart{Title: "When " + of + " starts", X: axis, Y: plot.ChartAxis{Label: "tasks that have started", Max: float64(answers[0].Tasks)}}
 	for _, a := range answers {
-		s := plot.Series{Name: [...]string{"by walltimes", "by past runs"}[a.lengths], Kind: plot.Step}
-		for _, r := range a.Course {
-			s.Points = append(s.Points, plot.Point{X: float64(r.At) / unit, Y: float64(r.Tasks)})
+		s := plot.ChartSeries{Name: [...]string{"by walltimes", "by past runs"}[a.lengths], Kind: plot.Step}
+		for _, r := range a.StartCounts {
+			s.Points = append(s.Points, plot.DataPoint{X: float64(r.At) / unit, Y: float64(r.Tasks)})
 		}
 		if n := len(s.Points); n > 0 {
-			s.Points = append(s.Points, plot.Point{X: float64(end) / unit, Y: s.Points[n-1].Y})
+			s.Points = append(s.Points, plot.DataPoint{X: float64(end) / unit, Y: s.Points[n-1].Y})
 		}
 		chart.Series = append(chart.Series, s)
 	}

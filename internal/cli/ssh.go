@@ -24,9 +24,9 @@ const inputChunk = 32 << 10
 
 func sshCommand() *command {
 	return &command{
-		name: "ssh", group: groupSee, brief: "open a shell inside a running task", args: "JOB [COMMAND [ARGUMENT…]]", least: 1, most: -1, wants: "a job or task", strict: true, do: enterTask,
-		about: "Opens a shell inside a running task, or runs a command there: on the task's node, as its owner, in its working directory, with its environment, and within its namespaces, limits and devices. What runs there uses the task's cores and memory, and ends with it. Only the owner of the job and root may. A job of several tasks needs the task, as in 123[7] or last[7]. Ends with the exit status of the command (128 and the number for a signal).",
-		examples: []example{
+		name: "ssh", group: groupSee, summary: "open a shell inside a running task", synopsis: "JOB [COMMAND [ARGUMENT…]]", minOperands: 1, maxOperands: -1, operandName: "a job or task", flagsFirst: true, run: runSSH,
+		description: "Opens a shell inside a running task, or runs a command there: on the task's node, as its owner, in its working directory, with its environment, and within its namespaces, limits and devices. What runs there uses the task's cores and memory, and ends with it. Only the owner of the job and root may. A job of several tasks needs the task, as in 123[7] or last[7]. Ends with the exit status of the command (128 and the number for a signal).",
+		examples: []commandExample{
 			{"roost ssh last", "look around in your newest job"},
 			{"roost ssh 123[7] ps aux", "what runs in a task"},
 			{"roost ssh -t 123 top", "a program that needs a terminal"},
@@ -38,37 +38,37 @@ func sshCommand() *command {
 	}
 }
 
-// keyboard is the terminal that a command was called from.
-type keyboard struct {
+// localTerminal is the terminal that a command was called from.
+type localTerminal struct {
 	in   *os.File // nil: there is none
 	size *os.File // what has a size
 }
 
-// keyboard finds out whether a call has a terminal on both sides.
-func (c *call) keyboard() keyboard {
+// openTerminal finds out whether a call has a terminal on both sides.
+func (c *invocation) openTerminal() localTerminal {
 	in, isFile := c.stdin.(*os.File)
 	out, _ := c.stdout.(*os.File)
 	if !isFile || out == nil || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
-		return keyboard{}
+		return localTerminal{}
 	}
-	return keyboard{in: in, size: out}
+	return localTerminal{in: in, size: out}
 }
 
-// raw hands every key to the task, also those that would end this program; what is returned undoes it.
-func (k *keyboard) raw() (func(), error) {
+// setRaw hands every key to the task, also those that would end this program; what is returned undoes it.
+func (k *localTerminal) setRaw() (func(), error) {
 	if k.in == nil {
 		return func() {}, nil
 	}
 	saved, err := term.MakeRaw(int(k.in.Fd()))
 	if err != nil {
-		return nil, problem(roost.Unavailable, "the terminal cannot be set up: %v", err)
+		return nil, kindErrorf(roost.Unavailable, "the terminal cannot be set up: %v", err)
 	}
 	var once sync.Once
 	return func() { once.Do(func() { term.Restore(int(k.in.Fd()), saved) }) }, nil
 }
 
-// measure is the size of the window, 0 where it is not known.
-func (k *keyboard) measure() (rows, columns uint32) {
+// windowSize is the size of the window, 0 where it is not known.
+func (k *localTerminal) windowSize() (rows, columns uint32) {
 	if k.size == nil {
 		return 0, 0
 	}
@@ -87,31 +87,31 @@ func remoteCommand(words []string) []string {
 	return words
 }
 
-func enterTask(c *call) error {
-	id, err := c.literalID(c.args[0])
+func runSSH(c *invocation) error {
+	id, err := c.resolveSelector(c.args[0])
 	if err != nil {
 		return err
 	}
-	k := c.keyboard()
+	k := c.openTerminal()
 	first := &wire.ShellInput{Task: id, Command: remoteCommand(c.args[1:]), Term: c.getenv("TERM")}
 	switch {
 	case c.flag("terminal") && c.flag("no-terminal"):
-		return usage("--terminal and --no-terminal exclude each other")
+		return usageErrorf("--terminal and --no-terminal exclude each other")
 	case c.flag("terminal"):
 		first.Terminal = true
 	case !c.flag("no-terminal"):
 		first.Terminal = k.in != nil && len(first.GetCommand()) == 0
 	}
 	if !first.GetTerminal() {
-		k = keyboard{}
+		k = localTerminal{}
 	}
-	first.Rows, first.Columns = k.measure()
-	return c.converse(first, k)
+	first.Rows, first.Columns = k.windowSize()
+	return c.runRemoteShell(first, k)
 }
 
-// converse holds the conversation. It is not begun anew when it breaks: the shell is gone then, with all that it knew.
-func (c *call) converse(first *wire.ShellInput, k keyboard) error {
-	s, err := c.schedd()
+// runRemoteShell holds the conversation. It is not begun anew when it breaks: the shell is gone then, with all that it knew.
+func (c *invocation) runRemoteShell(first *wire.ShellInput, k localTerminal) error {
+	s, err := c.connectSchedd()
 	if err != nil {
 		return err
 	}
@@ -119,22 +119,22 @@ func (c *call) converse(first *wire.ShellInput, k keyboard) error {
 	defer cancel()
 	stream, err := s.Shell(ctx)
 	if err != nil {
-		return fromWire(err)
+		return decodeError(err)
 	}
 	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
-		return fromWire(err)
+		return decodeError(err)
 	}
-	restore, err := k.raw()
+	restore, err := k.setRaw()
 	if err != nil {
 		return err
 	}
 	defer restore()
-	signals, release := c.interrupted()
+	signals, release := c.notifyInterrupts()
 	defer release()
-	say := &speaker{ctx: ctx, words: make(chan *wire.ShellInput)}
-	go say.speak(stream)
-	go say.hear(c.stdin)
-	go say.follow(k)
+	say := &streamWriter{ctx: ctx, messages: make(chan *wire.ShellInput)}
+	go say.sendQueued(stream)
+	go say.relayInput(c.stdin)
+	go say.relayResizes(k)
 	go func() { // from elsewhere, as in raw mode the keys are the task's
 		select {
 		case <-signals:
@@ -142,65 +142,65 @@ func (c *call) converse(first *wire.ShellInput, k keyboard) error {
 		case <-ctx.Done():
 		}
 	}()
-	err = c.listen(stream)
+	err = c.receiveOutput(stream)
 	restore() // before anything is said about it
 	if errors.Is(err, context.Canceled) && c.ctx.Err() == nil {
-		return exit(128 + 2)
+		return exitError(128 + 2)
 	}
 	return err
 }
 
-// listen shows what the command writes, and returns how it ended.
-func (c *call) listen(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) error {
+// receiveOutput shows what the command writes, and returns how it ended.
+func (c *invocation) receiveOutput(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) error {
 	for {
 		out, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return problem(roost.Unavailable, "the conversation with the task broke off")
+			return kindErrorf(roost.Unavailable, "the conversation with the task broke off")
 		}
 		if err != nil {
-			return fromWire(err)
+			return decodeError(err)
 		}
 		to := c.stdout
 		if out.GetStderr() {
 			to = c.stderr
 		}
 		if _, err := to.Write(out.GetData()); err != nil {
-			return problem(roost.NoOutput, "write: %v", err)
+			return kindErrorf(roost.NoOutput, "write: %v", err)
 		}
 		if !out.GetEnded() {
 			continue
 		}
 		if n := out.GetSignal(); n != 0 {
 			fmt.Fprintf(c.stderr, "roost: the command was ended by signal %d (%v)\r\n", n, syscall.Signal(n))
-			return exit(128 + int(n))
+			return exitError(128 + int(n))
 		}
 		if out.GetCode() != 0 {
-			return exit(out.GetCode())
+			return exitError(out.GetCode())
 		}
 		return nil
 	}
 }
 
-// speaker is our part of the conversation: what several goroutines have to say goes out through one.
-type speaker struct {
-	ctx   context.Context // of the conversation
-	words chan *wire.ShellInput
+// streamWriter is our part of the conversation: what several goroutines have to say goes out through one.
+type streamWriter struct {
+	ctx      context.Context // of the conversation
+	messages chan *wire.ShellInput
 }
 
-func (s *speaker) say(in *wire.ShellInput) bool {
+func (s *streamWriter) queueMessage(in *wire.ShellInput) bool {
 	select {
-	case s.words <- in:
+	case s.messages <- in:
 		return true
 	case <-s.ctx.Done():
 		return false
 	}
 }
 
-// speak sends what is said, no faster than the other side takes it.
-func (s *speaker) speak(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
+// sendQueued sends what is said, no faster than the other side takes it.
+func (s *streamWriter) sendQueued(stream grpc.BidiStreamingClient[wire.ShellInput, wire.ShellOutput]) {
 	for {
 		select {
-		case in := <-s.words:
+		case in := <-s.messages:
 			if stream.Send(in) != nil {
 				return // why, the other direction tells
 			}
@@ -210,23 +210,23 @@ func (s *speaker) speak(stream grpc.BidiStreamingClient[wire.ShellInput, wire.Sh
 	}
 }
 
-// hear passes on the standard input.
-func (s *speaker) hear(from io.Reader) {
+// relayInput passes on the standard input.
+func (s *streamWriter) relayInput(from io.Reader) {
 	for {
 		buffer := make([]byte, inputChunk)
 		n, err := from.Read(buffer)
-		if n > 0 && !s.say(&wire.ShellInput{Data: buffer[:n]}) {
+		if n > 0 && !s.queueMessage(&wire.ShellInput{Data: buffer[:n]}) {
 			return
 		}
 		if err != nil {
-			s.say(&wire.ShellInput{Eof: true})
+			s.queueMessage(&wire.ShellInput{Eof: true})
 			return
 		}
 	}
 }
 
-// follow passes on the size of the window whenever it changes.
-func (s *speaker) follow(k keyboard) {
+// relayResizes passes on the size of the window whenever it changes.
+func (s *streamWriter) relayResizes(k localTerminal) {
 	if k.size == nil {
 		return
 	}
@@ -239,7 +239,7 @@ func (s *speaker) follow(k keyboard) {
 		case <-s.ctx.Done():
 			return
 		}
-		if rows, columns := k.measure(); rows > 0 && !s.say(&wire.ShellInput{Rows: rows, Columns: columns}) {
+		if rows, columns := k.windowSize(); rows > 0 && !s.queueMessage(&wire.ShellInput{Rows: rows, Columns: columns}) {
 			return
 		}
 	}

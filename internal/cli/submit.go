@@ -19,9 +19,9 @@ import (
 
 func submitCommand() *command {
 	return &command{
-		name: "submit", group: groupRun, brief: "submit the jobs of a job file", args: "FILE", least: 1, most: 1, wants: "a job file", do: submitFile,
-		about: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the job survives any crash.",
-		examples: []example{
+		name: "submit", group: groupRun, summary: "submit the jobs of a job file", synopsis: "FILE", minOperands: 1, maxOperands: 1, operandName: "a job file", run: submitFile,
+		description: "Reads a job file in HCL, see roost-job(5), and puts its jobs into the queue: all of them, or none if anything is wrong. Prints the id of each job on a line of its own; once an id is printed, the job survives any crash.",
+		examples: []commandExample{
 			{"roost submit sweep.hcl", "submit a job file"},
 			{"roost submit --var seed=7 --wait sweep.hcl", "set a variable of it, and wait until all is done"},
 		},
@@ -36,7 +36,7 @@ func submitCommand() *command {
 	}
 }
 
-func submitFile(c *call) error {
+func submitFile(c *invocation) error {
 	jobs, err := c.parseJobFile(c.args[0])
 	if err != nil {
 		return err
@@ -46,23 +46,23 @@ func submitFile(c *call) error {
 			j.Ad.SetBool(roost.AttrHoldOnSubmit, true)
 		}
 	}
-	reply, err := c.submit(jobs, c.text("key"))
+	reply, err := c.submitJobs(jobs, c.stringFlag("key"))
 	if err != nil {
 		return err
 	}
-	if c.json() {
-		err = c.submittedJSON(jobs, reply)
+	if c.wantsJSON() {
+		err = c.printSubmittedJSON(jobs, reply)
 	} else {
-		c.submitted(jobs, reply)
+		c.printSubmitted(jobs, reply)
 	}
 	if err != nil || !c.flag("wait") {
 		return err
 	}
-	return c.await(reply.GetIds(), 0, c.flag("quiet") || c.json())
+	return c.awaitJobs(reply.GetIds(), 0, c.flag("quiet") || c.wantsJSON())
 }
 
 // parseJobFile reads a job file, "-" for standard input.
-func (c *call) parseJobFile(file string) ([]submit.Job, error) {
+func (c *invocation) parseJobFile(file string) ([]submit.Job, error) {
 	src, err := c.readInput(file)
 	if err != nil {
 		return nil, err
@@ -75,10 +75,10 @@ func (c *call) parseJobFile(file string) ([]submit.Job, error) {
 	if file == "-" {
 		opts.Filename = "standard input"
 	}
-	for _, text := range c.texts("var") {
+	for _, text := range c.stringsFlag("var") {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, advise(usage("--var %s: a variable is set as NAME=VALUE", text), "as in: roost submit --var seed=7 "+file)
+			return nil, withHint(usageErrorf("--var %s: a variable is set as NAME=VALUE", text), "as in: roost submit --var seed=7 "+file)
 		}
 		opts.Vars[name] = value
 	}
@@ -86,7 +86,7 @@ func (c *call) parseJobFile(file string) ([]submit.Job, error) {
 }
 
 // parsedJobs are the jobs of the text of a job file. What is wrong with it is printed with its place.
-func (c *call) parsedJobs(src []byte, opts submit.Options) ([]submit.Job, error) {
+func (c *invocation) parsedJobs(src []byte, opts submit.ParseOptions) ([]submit.Job, error) {
 	jobs, diags := submit.ParseFile(src, opts)
 	if diags.HasErrors() {
 		width := c.err.width
@@ -94,41 +94,41 @@ func (c *call) parsedJobs(src []byte, opts submit.Options) ([]submit.Job, error)
 			width = 100
 		}
 		io.WriteString(c.stderr, submit.Format(diags, src, width, c.err.colour))
-		return nil, exit(submit.ExitKind(diags).ExitCode())
+		return nil, exitError(submit.ExitKind(diags).ExitCode())
 	}
 	if len(jobs) == 0 {
-		return nil, problem(roost.Invalid, "%s: there is no job in it", opts.Filename)
+		return nil, kindErrorf(roost.Invalid, "%s: there is no job in it", opts.Filename)
 	}
 	return jobs, nil
 }
 
 // readInput reads a whole file of the user's, or standard input.
-func (c *call) readInput(file string) ([]byte, error) {
+func (c *invocation) readInput(file string) ([]byte, error) {
 	var src []byte
 	var err error
 	if file == "-" {
-		src, err = readBounded(c.stdin, "standard input", roost.MaxJobFileBytes)
+		src, err = readLimited(c.stdin, "standard input", roost.MaxJobFileBytes)
 	} else {
-		src, err = userFiles{}.Read(c.path(file), roost.MaxJobFileBytes)
+		src, err = userFiles{}.Read(c.absolutePath(file), roost.MaxJobFileBytes)
 	}
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
-		return nil, problem(roost.NoInput, "%s: %v", file, path.Err)
+		return nil, kindErrorf(roost.NoInput, "%s: %v", file, path.Err)
 	case err != nil:
-		return nil, problem(roost.Invalid, "%v", err)
+		return nil, kindErrorf(roost.Invalid, "%v", err)
 	}
 	return src, nil
 }
 
-// submit hands jobs over to the schedd. Its answer may be lost; then the same key asks again, and the schedd makes no second set of jobs of it.
-func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, err error) {
+// submitJobs hands jobs over to the schedd. Its answer may be lost; then the same key asks again, and the schedd makes no second set of jobs of it.
+func (c *invocation) submitJobs(jobs []submit.Job, key string) (reply *wire.SubmitReply, err error) {
 	if key == "" {
 		key = rand.Text()
 	}
 	req := &wire.SubmitRequest{Key: key}
 	for _, j := range jobs {
-		if err := c.keepScript(&j); err != nil {
+		if err := c.uploadScript(&j); err != nil {
 			return nil, err
 		}
 		spec := &wire.JobSpec{Ad: j.Ad.String(), Count: uint32(j.Count)}
@@ -137,20 +137,20 @@ func (c *call) submit(jobs []submit.Job, key string) (reply *wire.SubmitReply, e
 		}
 		req.Jobs = append(req.Jobs, spec)
 	}
-	s, err := c.schedd()
+	s, err := c.connectSchedd()
 	if err != nil {
 		return nil, err
 	}
-	err = c.persist(submitPatience, func(ctx context.Context, _ func()) error {
+	err = c.retry(submitTimeout, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 		defer cancel()
-		reply, err = wire.Submit(ctx, s, req)
-		return fromWire(err)
+		reply, err = wire.SendSubmission(ctx, s, req)
+		return decodeError(err)
 	})
 	return reply, err
 }
 
-func (c *call) submitted(jobs []submit.Job, reply *wire.SubmitReply) {
+func (c *invocation) printSubmitted(jobs []submit.Job, reply *wire.SubmitReply) {
 	for _, id := range reply.GetIds() {
 		fmt.Fprintln(c.stdout, id)
 	}
@@ -169,10 +169,10 @@ func (c *call) submitted(jobs []submit.Job, reply *wire.SubmitReply) {
 	if c.flag("wait") {
 		hint = ""
 	}
-	fmt.Fprintln(c.stderr, c.err.paint(dim, fmt.Sprintf("%s %s with %s%s", word, plural(len(reply.GetIds()), "job"), plural(tasks, "task"), hint)))
+	fmt.Fprintln(c.stderr, c.err.colourText(dim, fmt.Sprintf("%s %s with %s%s", word, plural(len(reply.GetIds()), "job"), plural(tasks, "task"), hint)))
 }
 
-func (c *call) submittedJSON(jobs []submit.Job, reply *wire.SubmitReply) error {
+func (c *invocation) printSubmittedJSON(jobs []submit.Job, reply *wire.SubmitReply) error {
 	type job struct {
 		ID    string `json:"id"`
 		Name  string `json:"name"`
@@ -186,5 +186,5 @@ func (c *call) submittedJSON(jobs []submit.Job, reply *wire.SubmitReply) error {
 		}
 		list = append(list, j)
 	}
-	return printJSON(c.stdout, document{"jobs": list, "repeated": reply.GetRepeatedKey()})
+	return printJSON(c.stdout, jsonDocument{"jobs": list, "repeated": reply.GetRepeatedKey()})
 }

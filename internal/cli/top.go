@@ -17,17 +17,17 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// topEvery is how often the picture is drawn anew.
-const topEvery = 2 * time.Second
+// topInterval is how often the picture is drawn anew.
+const topInterval = 2 * time.Second
 
 // maxTop bounds how many tasks are looked at, the newest.
 const maxTop = 10_000
 
 func topCommand() *command {
 	return &command{
-		name: "top", group: groupSee, brief: "show what running tasks use", args: "[JOB…]", most: -1, do: showTop,
-		about: "Shows what your running tasks use of what they asked for: cores, memory, GPUs, disk, and what they read and write. On a terminal the picture is drawn anew every two seconds until Ctrl-C; elsewhere it is printed once, with the cores used on average since the start. " + selectors,
-		examples: []example{
+		name: "top", group: groupSee, summary: "show what running tasks use", synopsis: "[JOB…]", maxOperands: -1, run: showTop,
+		description: "Shows what your running tasks use of what they asked for: cores, memory, GPUs, disk, and what they read and write. On a terminal the picture is drawn anew every two seconds until Ctrl-C; elsewhere it is printed once, with the cores used on average since the start. " + selectors,
+		examples: []commandExample{
 			{"roost top", "your running tasks, the busiest first"},
 			{"roost top --all --sort memory", "everybody's, the largest first"},
 			{"roost top --once last[7]", "one task, once"},
@@ -42,17 +42,17 @@ func topCommand() *command {
 	}
 }
 
-// gauge is one running task with the rates that follow from its last two measurements.
-type gauge struct {
+// taskRates is one running task with the rates that follow from its last two measurements.
+type taskRates struct {
 	*wire.JobStatus
 	cores       float64 // kept busy
 	read, write float64 // bytes a second
-	known       bool    // something was measured
+	isMeasured  bool    // something was measured
 }
 
-// rates compares a task with how it was before, if it is the same attempt and was measured again; else it is the average since its start.
-func rates(now, before *wire.JobStatus) gauge {
-	g := gauge{JobStatus: now, known: now.GetUsage() != nil}
+// taskRatesOf compares a task with how it was before, if it is the same attempt and was measured again; else it is the average since its start.
+func taskRatesOf(now, before *wire.JobStatus) taskRates {
+	g := taskRates{JobStatus: now, isMeasured: now.GetUsage() != nil}
 	u, old := now.GetUsage(), before.GetUsage()
 	if before.GetAttempt() != now.GetAttempt() || u.GetWall() <= old.GetWall() {
 		old = nil
@@ -68,65 +68,65 @@ func rates(now, before *wire.JobStatus) gauge {
 }
 
 // topKeys order tasks; equal ones stand by their ids.
-func topKeys() map[string]func(a, b gauge) int {
-	return map[string]func(a, b gauge) int{
-		"cpu":    func(a, b gauge) int { return cmp.Compare(b.cores, a.cores) },
-		"memory": func(a, b gauge) int { return cmp.Compare(b.GetUsage().GetMemory(), a.GetUsage().GetMemory()) },
-		"gpu":    func(a, b gauge) int { return cmp.Compare(b.GetUsage().GetGpu(), a.GetUsage().GetGpu()) },
-		"disk":   func(a, b gauge) int { return cmp.Compare(b.GetUsage().GetDisk(), a.GetUsage().GetDisk()) },
-		"io":     func(a, b gauge) int { return cmp.Compare(b.read+b.write, a.read+a.write) },
-		"time":   func(a, b gauge) int { return cmp.Compare(a.GetStarted(), b.GetStarted()) },
-		"id":     func(gauge, gauge) int { return 0 },
+func topKeys() map[string]func(a, b taskRates) int {
+	return map[string]func(a, b taskRates) int{
+		"cpu":    func(a, b taskRates) int { return cmp.Compare(b.cores, a.cores) },
+		"memory": func(a, b taskRates) int { return cmp.Compare(b.GetUsage().GetMemory(), a.GetUsage().GetMemory()) },
+		"gpu":    func(a, b taskRates) int { return cmp.Compare(b.GetUsage().GetGpu(), a.GetUsage().GetGpu()) },
+		"disk":   func(a, b taskRates) int { return cmp.Compare(b.GetUsage().GetDisk(), a.GetUsage().GetDisk()) },
+		"io":     func(a, b taskRates) int { return cmp.Compare(b.read+b.write, a.read+a.write) },
+		"time":   func(a, b taskRates) int { return cmp.Compare(a.GetStarted(), b.GetStarted()) },
+		"id":     func(taskRates, taskRates) int { return 0 },
 	}
 }
 
-// meter is one call of top.
-type meter struct {
-	*call
-	sel   *wire.Selection
-	order func(a, b gauge) int
-	last  map[string]*wire.JobStatus // of each task, the measurement before
-	cores map[string]gauge           // and what followed from it, while there is no newer one
+// topView is one call of top.
+type topView struct {
+	*invocation
+	sel       *wire.Selection
+	order     func(a, b taskRates) int
+	lastRates map[string]*wire.JobStatus // of each task, the measurement before
+	cores     map[string]taskRates       // and what followed from it, while there is no newer one
 }
 
-func showTop(c *call) error {
-	m := &meter{call: c, last: map[string]*wire.JobStatus{}, cores: map[string]gauge{}}
+func showTop(c *invocation) error {
+	m := &topView{invocation: c, lastRates: map[string]*wire.JobStatus{}, cores: map[string]taskRates{}}
 	m.sel = &wire.Selection{Selectors: c.args, Mine: !c.flag("all") && len(c.args) == 0, States: []string{"running", "suspended"}}
 	var ok bool
-	if m.order, ok = topKeys()[c.text("sort")]; !ok {
-		return advise(usage("--sort: %q is nothing to order by", c.text("sort")), "use cpu, memory, gpu, disk, io, time or id")
+	if m.order, ok = topKeys()[c.stringFlag("sort")]; !ok {
+		return withHint(usageErrorf("--sort: %q is nothing to order by", c.stringFlag("sort")), "use cpu, memory, gpu, disk, io, time or id")
 	}
-	tasks, err := m.look()
+	tasks, err := m.queryTasks()
 	switch {
 	case err != nil:
 		return err
-	case c.json():
+	case c.wantsJSON():
 		return m.printJSON(tasks)
 	case c.flag("once") || !c.out.terminal:
 		if len(tasks) == 0 {
 			fmt.Fprintln(c.stderr, "nothing is running")
 			return nil
 		}
-		io.WriteString(c.stdout, m.picture(tasks, c.count("limit")))
+		io.WriteString(c.stdout, m.render(tasks, c.countFlag("limit")))
 		return nil
 	}
-	return m.live(tasks)
+	return m.runLive(tasks)
 }
 
-// look asks what runs, in order.
-func (m *meter) look() ([]gauge, error) {
-	found, err := m.query(&wire.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
+// queryTasks asks what runs, in order.
+func (m *topView) queryTasks() ([]taskRates, error) {
+	found, err := m.queryJobs(&wire.QueryRequest{Selection: m.sel, Tasks: true, Limit: maxTop})
 	if err != nil {
 		return nil, err
 	}
 	seen := make(map[string]*wire.JobStatus, len(found))
-	var tasks []gauge
+	var tasks []taskRates
 	for _, s := range found {
 		if state := stateOf(s); state != roost.Running.String() && state != roost.Suspended.String() {
 			continue
 		}
-		g, id := rates(s, m.last[s.GetId()]), s.GetId()
-		if before, ok := m.last[id]; ok && before.GetUsage().GetTime() == s.GetUsage().GetTime() && before.GetAttempt() == s.GetAttempt() {
+		g, id := taskRatesOf(s, m.lastRates[s.GetId()]), s.GetId()
+		if before, ok := m.lastRates[id]; ok && before.GetUsage().GetTime() == s.GetUsage().GetTime() && before.GetAttempt() == s.GetAttempt() {
 			old := m.cores[id] // not measured again since
 			g.cores, g.read, g.write = old.cores, old.read, old.write
 		}
@@ -138,39 +138,39 @@ func (m *meter) look() ([]gauge, error) {
 			delete(m.cores, id)
 		}
 	}
-	m.last = seen
-	slices.SortStableFunc(tasks, func(a, b gauge) int { return cmp.Or(m.order(a, b), byID(a.GetId(), b.GetId())) })
+	m.lastRates = seen
+	slices.SortStableFunc(tasks, func(a, b taskRates) int { return cmp.Or(m.order(a, b), compareIDs(a.GetId(), b.GetId())) })
 	return tasks, nil
 }
 
-// byID orders ids by their numbers: 9 before 10, and 3[2] before 3[10].
-func byID(a, b string) int {
-	return cmp.Or(cmp.Compare(len(head(a)), len(head(b))), strings.Compare(head(a), head(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
+// compareIDs orders ids by their numbers: 9 before 10, and 3[2] before 3[10].
+func compareIDs(a, b string) int {
+	return cmp.Or(cmp.Compare(len(jobNumberOf(a)), len(jobNumberOf(b))), strings.Compare(jobNumberOf(a), jobNumberOf(b)), cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
-// head is the number of a job at the beginning of an id.
-func head(id string) string {
+// jobNumberOf is the number of a job at the beginning of an id.
+func jobNumberOf(id string) string {
 	if i := strings.IndexAny(id, "[."); i >= 0 {
 		return id[:i]
 	}
 	return id
 }
 
-// live draws the picture in place until somebody has seen enough.
-func (m *meter) live(tasks []gauge) error {
-	signals, release := m.interrupted()
+// runLive draws the picture in place until somebody has seen enough.
+func (m *topView) runLive(tasks []taskRates) error {
+	signals, release := m.notifyInterrupts()
 	defer release()
-	tick := time.NewTicker(topEvery)
+	tick := time.NewTicker(topInterval)
 	defer tick.Stop()
 	drawn := 0
 	for {
-		height := m.measure()
+		height := m.readWindowSize()
 		limit := max(height-4, 1) // what else is in the picture, and the line that the cursor is on
-		if n := m.count("limit"); n > 0 {
+		if n := m.countFlag("limit"); n > 0 {
 			limit = min(limit, n)
 		}
-		text := m.picture(tasks, limit)
-		fmt.Fprint(m.stdout, erase(drawn), text)
+		text := m.render(tasks, limit)
+		fmt.Fprint(m.stdout, eraseLines(drawn), text)
 		drawn = strings.Count(text, "\n")
 		select {
 		case <-tick.C:
@@ -180,22 +180,22 @@ func (m *meter) live(tasks []gauge) error {
 			return nil
 		}
 		var err error
-		if tasks, err = m.look(); err != nil {
+		if tasks, err = m.queryTasks(); err != nil {
 			return err
 		}
 	}
 }
 
-// erase goes back over so many lines and clears them (ECMA-48: CPL, ED).
-func erase(lines int) string {
+// eraseLines goes back over so many lines and clears them (ECMA-48: CPL, ED).
+func eraseLines(lines int) string {
 	if lines == 0 {
 		return ""
 	}
 	return fmt.Sprintf("\x1b[%dF\x1b[J", lines)
 }
 
-// measure takes the size of the window, which may have changed, and returns its height.
-func (m *meter) measure() int {
+// readWindowSize takes the size of the window, which may have changed, and returns its height.
+func (m *topView) readWindowSize() int {
 	if f, ok := m.stdout.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
 			m.out.width = w
@@ -205,27 +205,27 @@ func (m *meter) measure() int {
 	return 24
 }
 
-// picture is a line that sums up, and a table with a line for each task, at most limit of them where it is above 0.
-func (m *meter) picture(tasks []gauge, limit int) string {
+// render is a line that sums up, and a table with a line for each task, at most limit of them where it is above 0.
+func (m *topView) render(tasks []taskRates, limit int) string {
 	var b bytes.Buffer
-	line := m.summary(tasks)
+	line := m.summaryLine(tasks)
 	if m.out.width > 0 {
-		line = shorten(line, m.out.width)
+		line = truncateText(line, m.out.width)
 	}
-	fmt.Fprintln(&b, m.out.paint(dim, line))
+	fmt.Fprintln(&b, m.out.colourText(dim, line))
 	shown := tasks
 	if limit > 0 && len(tasks) > limit {
 		shown = tasks[:limit]
 	}
-	m.table(shown).print(&b, m.out)
+	m.taskTable(shown).print(&b, m.out)
 	if n := len(tasks) - len(shown); n > 0 {
-		fmt.Fprintln(&b, m.out.paint(dim, fmt.Sprintf("… and %d more", n)))
+		fmt.Fprintln(&b, m.out.colourText(dim, fmt.Sprintf("… and %d more", n)))
 	}
 	return b.String()
 }
 
-// summary is about all of them together.
-func (m *meter) summary(tasks []gauge) string {
+// summaryLine is about all of them together.
+func (m *topView) summaryLine(tasks []taskRates) string {
 	var cores float64
 	var memory roost.Bytes
 	var asked roost.Resources
@@ -235,7 +235,7 @@ func (m *meter) summary(tasks []gauge) string {
 		r := g.GetRequest().Vector()
 		asked.CPU, asked.Memory, asked.GPUs = asked.CPU+r.CPU, asked.Memory+r.Memory, asked.GPUs+r.GPUs
 	}
-	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", plural(len(tasks), "task"), decimal(cores), asked.CPU, size(memory), size(asked.Memory))
+	text := fmt.Sprintf("%s   cores %s of %v   memory %s of %s", plural(len(tasks), "task"), oneDecimal(cores), asked.CPU, sizeText(memory), sizeText(asked.Memory))
 	if asked.GPUs > 0 {
 		text += fmt.Sprintf("   GPUs %d", asked.GPUs)
 	}

@@ -18,26 +18,26 @@ import (
 
 func tracejobCommand() *command {
 	return &command{
-		name: "tracejob", group: groupPBS, brief: "tell what has happened to a job, in the order of time", raw: true, most: -1, do: tracejob,
-		args:  "[-a] [-l] [-m] [-s] [-v] [-z] [-c COUNT] [-f FILTER] [-n DAYS] [-p PATH] [-w COLUMNS] JOB…",
-		about: "Prints a line for everything that has happened to a job within the last days, whether it has ended or not, in the layout of OpenPBS: what users asked and the schedd decided (S), why it waits (L), what its machines did (M), and what is accounted for it (A).",
-		examples: []example{
+		name: "tracejob", group: groupPBS, summary: "tell what has happened to a job, in the order of time", rawArgs: true, maxOperands: -1, run: tracejob,
+		synopsis:    "[-a] [-l] [-m] [-s] [-v] [-z] [-c COUNT] [-f FILTER] [-n DAYS] [-p PATH] [-w COLUMNS] JOB…",
+		description: "Prints a line for everything that has happened to a job within the last days, whether it has ended or not, in the layout of OpenPBS: what users asked and the schedd decided (S), why it waits (L), what its machines did (M), and what is accounted for it (A).",
+		examples: []commandExample{
 			{"tracejob 123", "what has happened to a job today"},
 			{"tracejob -n 7 123", "within the last seven days"},
 			{"tracejob -n 7 -alm 123", "only what the schedd decided"},
 		},
 		flags: []ucli.Flag{
-			short("a", "", "without what is accounted"),
-			short("l", "", "without why it waits"),
-			short("m", "", "without what its machines did"),
-			short("s", "", "without what the schedd decided"),
-			short("v", "", "with the names of tasks and the numbers of attempts"),
-			short("z", "", "of lines that come often all"),
-			short("c", "COUNT", "what comes so many times comes often, and only its last is printed; 15 unless given"),
-			short("f", "FILTER", "without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
-			short("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
-			short("p", "PATH", "taken and not needed: there are no log files to be found"),
-			short("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
+			shortFlag("a", "", "without what is accounted"),
+			shortFlag("l", "", "without why it waits"),
+			shortFlag("m", "", "without what its machines did"),
+			shortFlag("s", "", "without what the schedd decided"),
+			shortFlag("v", "", "with the names of tasks and the numbers of attempts"),
+			shortFlag("z", "", "of lines that come often all"),
+			shortFlag("c", "COUNT", "what comes so many times comes often, and only its last is printed; 15 unless given"),
+			shortFlag("f", "FILTER", "without lines of this kind: job, job_usage, sched, admin, error and others of OpenPBS, or a number"),
+			shortFlag("n", "DAYS", "how many days to look back, of which today is one; 1 unless given"),
+			shortFlag("p", "PATH", "taken and not needed: there are no log files to be found"),
+			shortFlag("w", "COLUMNS", "how wide the screen is; 0 for lines of any length"),
 		},
 	}
 }
@@ -64,45 +64,45 @@ func traceKinds() map[string]int {
 	}
 }
 
-// traced is what tracejob was asked for.
-type traced struct {
-	*call
-	options
-	days, often, columns int
-	filter               int
+// tracejobQuery is what tracejob was asked for.
+type tracejobQuery struct {
+	*invocation
+	pbsOptions
+	days, rareThreshold, columns int
+	filter                       int
 }
 
-func tracejob(c *call) error {
-	if c.asksVersion() {
+func tracejob(c *invocation) error {
+	if c.answersVersion() {
 		return nil
 	}
 	o, err := getopt(c.args, "zvamslw:p:n:f:c:")
-	t := &traced{call: c, options: o, days: 1, often: 15}
-	if err != nil || !t.read() || len(o.operands) == 0 {
+	t := &tracejobQuery{invocation: c, pbsOptions: o, days: 1, rareThreshold: 15}
+	if err != nil || !t.readOptions() || len(o.operands) == 0 {
 		fmt.Fprint(c.stdout, tracejobUsage)
-		return exit(1)
+		return exitError(1)
 	}
 	code := 0
 	for _, text := range o.operands {
-		found, err := t.trace(text)
+		found, err := t.traceJob(text)
 		switch {
 		case err != nil:
 			return c.pbsFail(err)
 		case !found:
-			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.Visible(text), plural(t.days, "day"))
+			fmt.Fprintf(c.stderr, "\ntracejob: Couldn't find Job Id %s in logs of past %s\n\n", qstat.VisibleText(text), plural(t.days, "day"))
 			code = 1
 		}
 	}
 	if code != 0 {
-		return exit(code)
+		return exitError(code)
 	}
 	return nil
 }
 
-// read takes in the options that have values; false when one makes no sense.
-func (t *traced) read() bool {
+// readOptions takes in the options that have values; false when one makes no sense.
+func (t *tracejobQuery) readOptions() bool {
 	number := func(letter byte, to *int, least int) bool {
-		if !t.has(letter) {
+		if !t.isSet(letter) {
 			return true
 		}
 		n, err := strconv.Atoi(t.last(letter))
@@ -112,7 +112,7 @@ func (t *traced) read() bool {
 	if t.columns = 80; t.out.terminal {
 		t.columns = t.out.width
 	}
-	for _, f := range t.options.given['f'] {
+	for _, f := range t.pbsOptions.given['f'] {
 		kind, known := traceKinds()[f]
 		if n, err := strconv.ParseInt(f, 16, 32); !known && err == nil {
 			kind, known = int(n), true
@@ -122,30 +122,30 @@ func (t *traced) read() bool {
 		}
 		t.filter |= kind
 	}
-	return number('n', &t.days, 1) && number('c', &t.often, 1) && number('w', &t.columns, 0)
+	return number('n', &t.days, 1) && number('c', &t.rareThreshold, 1) && number('w', &t.columns, 0)
 }
 
 // traceLine is one of them.
 type traceLine struct {
-	at   int64 // unix nanoseconds
-	from byte  // S, L, M or A
-	kind int
-	text string
+	at      int64 // unix nanoseconds
+	logName byte  // S, L, M or A
+	kind    int
+	text    string
 }
 
-// trace prints what has happened to a job, and reports whether there is such a job with something in those days.
-func (t *traced) trace(text string) (found bool, err error) {
+// traceJob prints what has happened to a job, and reports whether there is such a job with something in those days.
+func (t *tracejobQuery) traceJob(text string) (found bool, err error) {
 	text = strings.TrimSpace(text)
-	id, ok := pbsID(text)
+	id, ok := parsePBSID(text)
 	if !ok {
 		return false, nil
 	}
-	if at := pbsHost(text); at != "" {
+	if at := operandHost(text); at != "" {
 		id += "." + at
 	}
-	list, missing, err := t.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Ads: true, Tasks: everyTask([]string{id})})
+	list, missing, err := t.queryPool("", &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{id}}, History: true, Ads: true, Tasks: namesOnlyTasks([]string{id})})
 	if err == nil && len(list) == 0 {
-		err = silence(missing)
+		err = unreachableError(missing)
 	}
 	if errors.Is(err, roost.NotFound) || err == nil && len(list) == 0 {
 		return false, nil
@@ -160,48 +160,48 @@ func (t *traced) trace(text string) (found bool, err error) {
 	}
 	y, m, d := t.now().Date()
 	since := time.Date(y, m, d-t.days+1, 0, 0, 0, 0, t.now().Location()).UnixNano()
-	lines := slices.DeleteFunc(t.lines(s, events), func(l traceLine) bool {
-		return l.at < since || l.kind&t.filter != 0 || t.has(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.from])
+	lines := slices.DeleteFunc(t.traceLines(s, events), func(l traceLine) bool {
+		return l.at < since || l.kind&t.filter != 0 || t.isSet(map[byte]byte{'S': 's', 'L': 'l', 'M': 'm', 'A': 'a'}[l.logName])
 	})
 	if len(lines) == 0 {
 		return false, nil
 	}
 	slices.SortStableFunc(lines, func(a, b traceLine) int { return cmp.Compare(a.at, b.at) })
-	if !t.has('z') {
-		lines = seldom(lines, t.often)
+	if !t.isSet('z') {
+		lines = isRareEvent(lines, t.rareThreshold)
 	}
 	fmt.Fprintf(t.stdout, "\nJob: %s\n\n", pbsName(s.GetId(), s.GetArray()))
 	for _, l := range lines {
-		at := instant(l.at).In(t.now().Location()).Format("01/02/2006 15:04:05")
-		fmt.Fprintf(t.stdout, "%-20s %-5c%s\n", at, l.from, wrapped(l.text, 26, t.columns))
+		at := timeOfNanos(l.at).In(t.now().Location()).Format("01/02/2006 15:04:05")
+		fmt.Fprintf(t.stdout, "%-20s %-5c%s\n", at, l.logName, wrapLines(l.text, 26, t.columns))
 	}
 	return true, nil
 }
 
-// seldom leaves of lines that come often only the last.
-func seldom(lines []traceLine, often int) []traceLine {
+// isRareEvent leaves of lines that come often only the last.
+func isRareEvent(lines []traceLine, often int) []traceLine {
 	type same struct {
 		from byte
 		text string
 	}
 	count := map[same]int{}
 	for _, l := range lines {
-		count[same{l.from, l.text}]++
+		count[same{l.logName, l.text}]++
 	}
 	left := map[same]int{}
 	for key, n := range count {
 		left[key] = n
 	}
 	return slices.DeleteFunc(lines, func(l traceLine) bool {
-		key := same{l.from, l.text}
+		key := same{l.logName, l.text}
 		left[key]--
 		return count[key] >= often && left[key] > 0
 	})
 }
 
-// wrapped breaks a text at blanks so that it fits a screen, each line but the first behind so many blanks.
-func wrapped(text string, indent, columns int) string {
-	if text = qstat.Visible(text); columns <= indent+20 || len(text) <= columns-indent {
+// wrapLines breaks a text at blanks so that it fits a screen, each line but the first behind so many blanks.
+func wrapLines(text string, indent, columns int) string {
+	if text = qstat.VisibleText(text); columns <= indent+20 || len(text) <= columns-indent {
 		return text
 	}
 	var b strings.Builder

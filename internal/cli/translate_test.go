@@ -28,7 +28,7 @@ func TestComingFrom(t *testing.T) {
 	}
 	names := first("COMMANDS")
 	for _, name := range names {
-		if find(commands(), name) == nil {
+		if findCommand(commands(), name) == nil {
 			t.Errorf("it names %q, which is no command", name)
 		}
 	}
@@ -69,7 +69,7 @@ func TestTranslate(t *testing.T) {
 		{"roost translate -", "#PBS -N x\n" + strings.Repeat("echo\n", 1<<18), "", "at most 1MiB are translated", 65},
 		{"roost translate --from slrum -", script, "", "there is no such dialect\nthere are pbs, torque, slurm, condor; did you mean slurm?", 64},
 	} {
-		a, stdout, stderr := testApp(t, t.TempDir())
+		a, stdout, stderr := newTestApp(t, t.TempDir())
 		for name, text := range map[string]string{"run.slurm": script, "old.hcl": "old\n"} {
 			if err := os.WriteFile(filepath.Join(a.dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)

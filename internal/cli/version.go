@@ -11,9 +11,9 @@ import (
 
 func versionCommand() *command {
 	return &command{
-		name: "version", group: groupMore, brief: "print the version", most: 0, do: printVersion,
-		about: "Prints the version of this program, and what it was built with.",
-		examples: []example{
+		name: "version", group: groupMore, summary: "print the version", maxOperands: 0, run: printVersion,
+		description: "Prints the version of this program, and what it was built with.",
+		examples: []commandExample{
 			{"roost version", "the version"},
 			{"roost version --json", "the same, for programs"},
 		},
@@ -21,9 +21,9 @@ func versionCommand() *command {
 	}
 }
 
-func printVersion(c *call) error {
-	if c.json() {
-		return printJSON(c.stdout, document{"version": roost.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+func printVersion(c *invocation) error {
+	if c.wantsJSON() {
+		return printJSON(c.stdout, jsonDocument{"version": roost.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 	}
 	fmt.Fprintf(c.stdout, "roost %s (%s, %s/%s)\n", roost.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return nil

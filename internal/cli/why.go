@@ -13,9 +13,9 @@ import (
 
 func whyCommand() *command {
 	return &command{
-		name: "why", group: groupSee, brief: "say why a job does not run", args: "JOB", least: 1, most: 1, wants: "a job", do: explain,
-		about: "Says in a sentence what a job or task waits for or how it ended; how many tasks come before it, when it starts and how sure that is; for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
-		examples: []example{
+		name: "why", group: groupSee, summary: "say why a job does not run", synopsis: "JOB", minOperands: 1, maxOperands: 1, operandName: "a job", run: explainJob,
+		description: "Says in a sentence what a job or task waits for or how it ended; how many tasks come before it, when it starts and how sure that is; for how many machines each reason holds; for each condition of its requirements, and of the machines' own, by itself how many machines meet it, do not, or lack what it asks for, and how many would take the job but for this one; which conditions no machine meets together; the machines that miss least; and the smallest change of the job that would help. " + selectors,
+		examples: []commandExample{
 			{"roost why last", "why your newest job waits"},
 			{"roost why 123[7]", "why a task waits, or how it ended"},
 		},
@@ -23,48 +23,48 @@ func whyCommand() *command {
 	}
 }
 
-func explain(c *call) error {
-	id, err := c.literalID(c.args[0])
+func explainJob(c *invocation) error {
+	id, err := c.resolveSelector(c.args[0])
 	if err != nil {
 		return err
 	}
 	var reply *wire.WhyReply
-	err = c.ask(askPatience, func(ctx context.Context, s wire.ScheddClient) (err error) {
+	err = c.callSchedd(askTimeout, func(ctx context.Context, s wire.ScheddClient) (err error) {
 		reply, err = s.Why(ctx, &wire.WhyRequest{Id: id})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if c.json() {
+	if c.wantsJSON() {
 		return c.explainJSON(reply)
 	}
 	s, x := reply.GetStatus(), reply.GetExplanation()
 	state, summary := stateOf(s), reply.GetSummary()
-	if how := ending(s.GetExit()); final(s) && how != "" && !strings.Contains(summary, how) {
+	if how := endText(s.GetExit()); isFinal(s) && how != "" && !strings.Contains(summary, how) {
 		summary += ": " + how
 	}
-	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.paint(bold, s.GetId()), printable(s.GetName()), c.out.paint(stateColour(state), state), c.paragraph("  ", "  ", summary))
-	for _, text := range []string{turn(x), c.outlook(x)} {
+	fmt.Fprintf(c.stdout, "%s  %s  %s\n\n%s\n", c.out.colourText(bold, s.GetId()), printableText(s.GetName()), c.out.colourText(stateColour(state), state), c.printParagraph("  ", "  ", summary))
+	for _, text := range []string{queuePosition(x), c.printStartEstimate(x)} {
 		if text != "" {
-			fmt.Fprintln(c.stdout, c.paragraph("  ", "  ", text))
+			fmt.Fprintln(c.stdout, c.printParagraph("  ", "  ", text))
 		}
 	}
 	if len(x.GetReasons()) > 0 {
 		fmt.Fprintf(c.stdout, "\n  Of %s:\n", plural(int(x.GetMachines()), "machine"))
 		for _, r := range x.GetReasons() {
-			fmt.Fprintln(c.stdout, c.paragraph(fmt.Sprintf("  %6d  ", r.GetMachines()), "          ", r.GetText()))
+			fmt.Fprintln(c.stdout, c.printParagraph(fmt.Sprintf("  %6d  ", r.GetMachines()), "          ", r.GetText()))
 		}
 	}
-	c.conditions(x)
-	c.list("Together:", x.GetConflicts())
-	c.list("Nearest:", x.GetNearest())
-	c.list("What would help:", c.advice(reply))
+	c.printConditions(x)
+	c.printList("Together:", x.GetConflicts())
+	c.printList("Nearest:", x.GetNearest())
+	c.printList("What would help:", c.printAdvice(reply))
 	return nil
 }
 
-// conditions prints for each conjunct of the job's requirements, and of the machines' own, for how many machines it holds.
-func (c *call) conditions(x *wire.Explanation) {
+// printConditions prints for each conjunct of the job's requirements, and of the machines' own, for how many machines it holds.
+func (c *invocation) printConditions(x *wire.Explanation) {
 	if len(x.GetConditions()) == 0 {
 		return
 	}
@@ -81,12 +81,12 @@ func (c *call) conditions(x *wire.Explanation) {
 			text += fmt.Sprintf(" (makes no sense for %d)", n.GetError())
 		}
 		first := fmt.Sprintf("    %6d  %6d  %10d  %13d   ", n.GetPass(), n.GetFail()+n.GetError(), n.GetUndefined(), n.GetAlone())
-		fmt.Fprintln(c.stdout, c.paragraph(first, strings.Repeat(" ", len(first)), text))
+		fmt.Fprintln(c.stdout, c.printParagraph(first, strings.Repeat(" ", len(first)), text))
 	}
 }
 
-// advice is what schedd and negotiator recommend, each thing once.
-func (c *call) advice(reply *wire.WhyReply) []string {
+// printAdvice is what schedd and negotiator recommend, each thing once.
+func (c *invocation) printAdvice(reply *wire.WhyReply) []string {
 	var list []string
 	seen := map[string]bool{}
 	for _, a := range append(reply.GetAdvice(), reply.GetExplanation().GetAdvice()...) {
@@ -98,7 +98,7 @@ func (c *call) advice(reply *wire.WhyReply) []string {
 	return list
 }
 
-func (c *call) explainJSON(reply *wire.WhyReply) error {
+func (c *invocation) explainJSON(reply *wire.WhyReply) error {
 	type reason struct {
 		Kind     string `json:"kind"`
 		Text     string `json:"text"`
@@ -126,16 +126,16 @@ func (c *call) explainJSON(reply *wire.WhyReply) error {
 		}
 	}
 	s := reply.GetStatus()
-	return printJSON(c.stdout, document{
-		"job": recordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(), "advice": texts(c.advice(reply)),
+	return printJSON(c.stdout, jsonDocument{
+		"job": jobRecordOf(s, s.GetState() != ""), "summary": reply.GetSummary(), "machines": x.GetMachines(), "reasons": reasons, "ahead": x.GetAhead(), "waiting": x.GetWaiting(), "advice": messageTexts(c.printAdvice(reply)),
 		"ahead_of_higher_bands": x.GetHigher(), "ahead_of_its_user": x.GetOwn(), "brief": x.GetBrief(),
-		"start": stamp(x.GetStart() * int64(time.Second)), "certainty": x.GetCertainty(), "basis": x.GetBasis(),
-		"conditions": conditions, "conflicts": texts(x.GetConflicts()), "nearest": texts(x.GetNearest()),
+		"start": timestamp(x.GetStart() * int64(time.Second)), "certainty": x.GetCertainty(), "basis": x.GetBasis(),
+		"conditions": conditions, "conflicts": messageTexts(x.GetConflicts()), "nearest": messageTexts(x.GetNearest()),
 	})
 }
 
-// texts is a list that JSON shows as one even if it is empty.
-func texts(list []string) []string {
+// messageTexts is a list that JSON shows as one even if it is empty.
+func messageTexts(list []string) []string {
 	if list == nil {
 		return []string{}
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/roost-batch/roost/internal/account"
 )
 
-// Accounts says as whom a startd that runs as root runs the tasks of others, and whom it runs tasks of.
-type Accounts struct {
+// TaskAccounts says as whom a startd that runs as root runs the tasks of others, and whom it runs tasks of.
+type TaskAccounts struct {
 	Users    AccountUsers
-	SlotUIDs account.Range
-	Trust    []Trust // empty: every submit node of the pool may name every user, as far as Users goes
+	SlotUIDs account.IDRange
+	Trust    []SubmitNodeTrust // empty: every submit node of the pool may name every user, as far as Users goes
 }
 
-// Trust says which users the submit nodes of some names may name.
-type Trust struct {
+// SubmitNodeTrust says which users the submit nodes of some names may name.
+type SubmitNodeTrust struct {
 	Node  string   // pattern, as path.Match has them; letters' case does not matter
 	Users []string // names in this machine's directory, uids, ranges of uids, "*"
 }
@@ -37,88 +37,88 @@ const (
 )
 
 // defaultSlotUIDs lie where neither accounts nor containers have theirs (systemd's UIDS-GIDS: 1879048192 to 2147483647 are unused).
-var defaultSlotUIDs = account.Range{First: 1_900_000_000, Last: 1_900_000_000 + 1<<20 - 1}
+var defaultSlotUIDs = account.IDRange{First: 1_900_000_000, Last: 1_900_000_000 + 1<<20 - 1}
 
-// fill puts in what depends on the policy: a desktop is somebody's own, whose number others must not use.
-func (a *Accounts) fill(policy string) {
+// fillDefaults puts in what depends on the policy: a desktop is somebody's own, whose number others must not use.
+func (a *TaskAccounts) fillDefaults(policy string) {
 	if a.Users == "" {
 		a.Users = AnyUser
 		if strings.HasPrefix(policy, "desktop") {
 			a.Users = SlotUser
 		}
 	}
-	if a.Users == SlotUser && a.SlotUIDs == (account.Range{}) {
+	if a.Users == SlotUser && a.SlotUIDs == (account.IDRange{}) {
 		a.SlotUIDs = defaultSlotUIDs
 	}
 }
 
-// Trusts reports whether a submit node may name a user, by what the owner of the machine says of them.
-func (a *Accounts) Trusts(node string, user account.User) bool {
-	return slices.ContainsFunc(a.Trust, func(t Trust) bool {
+// MayNameUser reports whether a submit node may name a user, by what the owner of the machine says of them.
+func (a *TaskAccounts) MayNameUser(node string, user account.UserEntry) bool {
+	return slices.ContainsFunc(a.Trust, func(t SubmitNodeTrust) bool {
 		match, err := path.Match(strings.ToLower(t.Node), strings.ToLower(node))
 		return err == nil && match && slices.ContainsFunc(t.Users, func(text string) bool {
 			r, err := account.ParseRange(text)
-			return text == "*" || err == nil && r.Has(user.UID) || user.Known && text == user.Name
+			return text == "*" || err == nil && r.Contains(user.UID) || user.IsKnown && text == user.Name
 		})
 	})
 }
 
-func (s *section) readAccounts(b *hclsyntax.Block, to *Accounts) {
-	a := s.inside(b)
-	a.set("users", `"directory"`, func(text string) error {
+func (s *blockReader) readAccounts(b *hclsyntax.Block, to *TaskAccounts) {
+	a := s.innerBlock(b)
+	a.readSetting("users", `"directory"`, func(text string) error {
 		if to.Users = AccountUsers(text); to.Users != AnyUser && to.Users != DirectoryUser && to.Users != SlotUser {
 			return fmt.Errorf("%q is none of %q, %q, %q", text, AnyUser, DirectoryUser, SlotUser)
 		}
 		return nil
 	})
-	a.set("slot_uids", `"1900000000-1901048575"`, func(text string) (err error) {
+	a.readSetting("slot_uids", `"1900000000-1901048575"`, func(text string) (err error) {
 		if to.SlotUIDs, err = account.ParseRange(text); err == nil && to.SlotUIDs.First < account.FirstUser {
 			err = fmt.Errorf("%s: uids below %d are the system's", text, account.FirstUser)
 		}
 		return err
 	})
-	for _, b := range a.nested("trust") {
+	for _, b := range a.nestedBlocks("trust") {
 		a.readTrust(b, to)
 	}
-	a.done()
+	a.reportUnknown()
 }
 
-func (s *section) readTrust(b *hclsyntax.Block, to *Accounts) {
-	var t Trust
+func (s *blockReader) readTrust(b *hclsyntax.Block, to *TaskAccounts) {
+	var t SubmitNodeTrust
 	t.Users = []string{}
 	if len(b.Labels) != 1 {
-		s.add(b.TypeRange, `as in: trust "login*" { users = ["*"] }`, "trust is of one name or pattern of submit nodes")
-	} else if t.Node = b.Labels[0]; !validPattern(t.Node) {
-		s.add(b.LabelRanges[0], `write it as: trust "login*" { … }`, "trust: %q is no pattern of names", t.Node)
+		s.addProblem(b.TypeRange, `as in: trust "login*" { users = ["*"] }`, "trust is of one name or pattern of submit nodes")
+	} else if t.Node = b.Labels[0]; !isValidPattern(t.Node) {
+		s.addProblem(b.LabelRanges[0], `write it as: trust "login*" { … }`, "trust: %q is no pattern of names", t.Node)
 	}
-	in := s.inside(b)
-	in.list("users", `"ann", "33000-33999"`, &t.Users, func(text string, at hcl.Range) {
+	in := s.innerBlock(b)
+	in.readList("users", `"ann", "33000-33999"`, &t.Users, func(text string, at hcl.Range) {
 		if text == "" || strings.ContainsAny(text, " :\t\n") {
-			in.add(at, `write names, uids, ranges of uids, or "*"`, "users: %q is no user", text)
+			in.addProblem(at, `write names, uids, ranges of uids, or "*"`, "users: %q is no user", text)
 		}
 	})
-	in.done()
+	in.reportUnknown()
 	if len(t.Users) == 0 {
-		s.add(b.TypeRange, `add users = ["*"], or name them`, "trust without users trusts nobody")
+		s.addProblem(b.TypeRange, `add users = ["*"], or name them`, "trust without users trusts nobody")
 	}
 	to.Trust = append(to.Trust, t)
 }
 
-func validPattern(pattern string) bool {
+func isValidPattern(pattern string) bool {
 	_, err := path.Match(pattern, "")
 	return err == nil && pattern != ""
 }
 
-func (w writer) accounts(a Accounts) {
-	if a.Users == "" && a.SlotUIDs == (account.Range{}) && len(a.Trust) == 0 {
+func (w fileWriter) writeAccounts(a TaskAccounts) {
+	if a.Users == "" && a.SlotUIDs == (account.IDRange{}) && len(a.Trust) == 0 {
 		return
 	}
-	b := w.block("accounts")
-	b.text("users", string(a.Users))
-	if a.SlotUIDs != (account.Range{}) {
+	b := w.writeBlock("accounts")
+	b.writeText("users", string(a.Users))
+	if a.SlotUIDs != (account.IDRange{}) {
 		b.to.SetAttributeValue("slot_uids", cty.StringVal(a.SlotUIDs.String()))
 	}
 	for _, t := range a.Trust {
-		b.block("trust", t.Node).list("users", t.Users)
+		b.writeBlock("trust", t.Node).writeList("users", t.Users)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 )
 
-// Authority is the pool's certificate authority, on the node that it runs on.
-type Authority struct {
+// AuthoritySettings is the pool's certificate authority, on the node that it runs on.
+type AuthoritySettings struct {
 	Listen []string // where new machines and members reach it; never a unix socket
 	Dir    string   // where its key and its store are
 }
@@ -20,32 +20,32 @@ type Authority struct {
 // AuthoritySocket is where the administrator's commands reach the authority on this node.
 func (n *Node) AuthoritySocket() string { return filepath.Join(n.RunDir(), "authority.sock") }
 
-// Member lists the roles in the node's own certificate: all that it plays but the authority's, whose daemon makes itself one.
-func (n *Node) Member() []auth.Role {
+// CertificateRoles lists the roles in the node's own certificate: all that it plays but the authority's, whose daemon makes itself one.
+func (n *Node) CertificateRoles() []auth.Role {
 	return slices.DeleteFunc(n.Roles(), func(r auth.Role) bool { return r == auth.Authority })
 }
 
-func (s *section) readAuthority(b *hclsyntax.Block, to *Authority) {
-	a := s.inside(b)
-	a.addresses("listen", &to.Listen)
-	a.text("dir", &to.Dir)
-	a.done()
+func (s *blockReader) readAuthority(b *hclsyntax.Block, to *AuthoritySettings) {
+	a := s.innerBlock(b)
+	a.readAddresses("listen", &to.Listen)
+	a.readText("dir", &to.Dir)
+	a.reportUnknown()
 	if attr, ok := b.Body.Attributes["listen"]; !ok {
-		s.add(b.TypeRange, `add listen = ["10.0.0.1:9700"]`, "the authority needs an address that new machines reach")
-	} else if len(to.Listen) == 0 || local(Reach(to.Listen)) {
-		s.add(attr.Expr.Range(), `write it as listen = ["10.0.0.1:9700"]`, "no new machine reaches the authority there")
+		s.addProblem(b.TypeRange, `add listen = ["10.0.0.1:9700"]`, "the authority needs an address that new machines reach")
+	} else if len(to.Listen) == 0 || isLocalAddress(AdvertisedAddress(to.Listen)) {
+		s.addProblem(attr.Expr.Range(), `write it as listen = ["10.0.0.1:9700"]`, "no new machine reaches the authority there")
 	}
 }
 
-// fillAuthority puts in what a node file leaves out.
-func (n *Node) fillAuthority(at string) {
+// fillAuthorityDefaults puts in what a node file leaves out.
+func (n *Node) fillAuthorityDefaults(at string) {
 	a := n.Authority
 	if a == nil {
 		return
 	}
-	set(&a.Dir, filepath.Join(n.Dir, "authority"))
-	a.Dir = below(at, a.Dir)
-	set(&n.AuthorityAt, Reach(a.Listen))
+	setDefault(&a.Dir, filepath.Join(n.Dir, "authority"))
+	a.Dir = joinBelow(at, a.Dir)
+	setDefault(&n.AuthorityAt, AdvertisedAddress(a.Listen))
 }
 
 func (n *Node) checkAuthority() error {
@@ -55,11 +55,11 @@ func (n *Node) checkAuthority() error {
 	return fmt.Errorf("%w: the authority at %s renews certificates, and there is no tls block that names one", roost.BadConfig, n.AuthorityAt)
 }
 
-func (w writer) authority(a *Authority) {
+func (w fileWriter) writeAuthority(a *AuthoritySettings) {
 	if a == nil {
 		return
 	}
-	b := w.block("authority")
-	b.list("listen", a.Listen)
-	b.text("dir", a.Dir)
+	b := w.writeBlock("authority")
+	b.writeList("listen", a.Listen)
+	b.writeText("dir", a.Dir)
 }

@@ -12,29 +12,31 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// GPUs says which of a machine's GPUs its startd hands out. The zero value hands out all, in whole or in parts.
-type GPUs struct {
+// GPUSettings says which of a machine's GPUs its startd hands out. The zero value hands out all, in whole or in parts.
+type GPUSettings struct {
 	Library   string   // the file of NVML; "": the one that the driver has installed
 	Use       []string // UUIDs and indexes; nil: all
 	None      bool     // they are left alone, and the library is not loaded
 	Exclusive bool     // no two tasks share one
 }
 
-// zero reports whether nothing is set.
-func (g *GPUs) zero() bool { return g.Library == "" && len(g.Use) == 0 && !g.None && !g.Exclusive }
-
-func (s *section) readGPUs(b *hclsyntax.Block, to *GPUs) {
-	g := s.inside(b)
-	g.text("library", &to.Library)
-	g.readUse(to)
-	share := true
-	g.truth("share", &share)
-	to.Exclusive = !share
-	g.done()
+// isZero reports whether nothing is set.
+func (g *GPUSettings) isZero() bool {
+	return g.Library == "" && len(g.Use) == 0 && !g.None && !g.Exclusive
 }
 
-// shareGPUs sees to it that no two startds of a host hand out the same GPU: one that names none leaves them to the first that does so.
-func (n *Node) shareGPUs() {
+func (s *blockReader) readGPUs(b *hclsyntax.Block, to *GPUSettings) {
+	g := s.innerBlock(b)
+	g.readText("library", &to.Library)
+	g.readGPUUse(to)
+	share := true
+	g.readBool("share", &share)
+	to.Exclusive = !share
+	g.reportUnknown()
+}
+
+// checkGPUSharing sees to it that no two startds of a host hand out the same GPU: one that names none leaves them to the first that does so.
+func (n *Node) checkGPUSharing() {
 	taken := map[string]bool{} // by library, which is what tells machines apart
 	for i := range n.Startds {
 		g := &n.Startds[i].GPUs
@@ -69,25 +71,25 @@ func (n *Node) checkGPUs() error {
 	return nil
 }
 
-// readUse reads a list of cards, or one of the words all and none.
-func (s *section) readUse(to *GPUs) {
+// readGPUUse reads a list of cards, or one of the words all and none.
+func (s *blockReader) readGPUUse(to *GPUSettings) {
 	const name, cure = "use", `write it as use = ["0", "1"], with indexes or UUIDs, or use = "none"`
 	if attr, ok := s.body.Attributes[name]; ok {
 		if v, _ := attr.Expr.Value(nil); v.IsWhollyKnown() && !v.IsNull() && v.Type() == cty.String {
-			s.known = append(s.known, name)
+			s.knownNames = append(s.knownNames, name)
 			switch v.AsString() {
 			case "none":
 				to.None = true
 			case "all":
 			default:
-				s.add(attr.Expr.Range(), cure, "use: %q is neither \"all\" nor \"none\"", v.AsString())
+				s.addProblem(attr.Expr.Range(), cure, "use: %q is neither \"all\" nor \"none\"", v.AsString())
 			}
 			return
 		}
 	}
-	s.list(name, `"0", "GPU-…"`, &to.Use, func(text string, at hcl.Range) {
+	s.readList(name, `"0", "GPU-…"`, &to.Use, func(text string, at hcl.Range) {
 		if _, err := strconv.ParseUint(text, 10, 16); err != nil && !strings.HasPrefix(text, "GPU-") && !strings.HasPrefix(text, "MIG-") {
-			s.add(at, cure, "use: %q is neither an index nor the UUID of a GPU", text)
+			s.addProblem(at, cure, "use: %q is neither an index nor the UUID of a GPU", text)
 		}
 	})
 	if to.Use != nil && len(to.Use) == 0 {
@@ -95,15 +97,15 @@ func (s *section) readUse(to *GPUs) {
 	}
 }
 
-func (w writer) gpus(g GPUs) {
-	if g.zero() {
+func (w fileWriter) writeGPUs(g GPUSettings) {
+	if g.isZero() {
 		return
 	}
-	b := w.block("gpus")
-	b.text("library", g.Library)
-	b.list("use", g.Use)
+	b := w.writeBlock("gpus")
+	b.writeText("library", g.Library)
+	b.writeList("use", g.Use)
 	if g.None {
-		b.text("use", "none")
+		b.writeText("use", "none")
 	}
 	if g.Exclusive {
 		b.to.SetAttributeValue("share", cty.False)

@@ -15,20 +15,20 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told, known []string
+	var documented, known []string
 	for _, line := range regexp.MustCompile(`(?m)^\.TP\n\.BR? (.*)$|^\.SH ([a-z_]+)$`).FindAllStringSubmatch(string(text), -1) {
 		for _, name := range strings.Fields(strings.NewReplacer(`", "`, " ", ",", " ").Replace(line[1] + line[2])) {
-			told = append(told, strings.Trim(name, `"`))
+			documented = append(documented, strings.Trim(name, `"`))
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^ *([a-z_]+) (?: *=|.*\{$)`).FindAllSubmatch(Write(everything()), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^ *([a-z_]+) (?: *=|.*\{$)`).FindAllSubmatch(Write(fullNode()), -1) {
 		known = append(known, string(m[1]))
 	}
-	slices.Sort(told)
+	slices.Sort(documented)
 	slices.Sort(known)
-	told, known = slices.Compact(told), slices.Compact(known)
-	if !slices.Equal(told, known) {
-		t.Errorf("the manual tells of\n%v\nand the node file knows\n%v", told, known)
+	documented, known = slices.Compact(documented), slices.Compact(known)
+	if !slices.Equal(documented, known) {
+		t.Errorf("the manual tells of\n%v\nand the node file knows\n%v", documented, known)
 	}
 }
 

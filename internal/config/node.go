@@ -21,27 +21,27 @@ type Node struct {
 	FileSystemDomain string   // hosts with the same one see the same files under the same names
 	Collectors       []string // addresses of all collectors of the pool, as internal/rpc reads them
 	Negotiators      []string // addresses of all negotiators of the pool
-	Collector        *Collector
-	Negotiator       *Negotiator
-	Schedd           *Schedd
-	Startds          []Startd
-	Images           *CheckpointServer // that runs on this node
-	ImageServer      string            // address of the checkpoint server that this node's startds send images to; empty: they go to the schedds
-	Authority        *Authority        // that runs on this node
-	AuthorityAt      string            // address of the pool's authority, where this node's certificate is renewed; empty: it was made by hand
-	TLS              *TLS              // nil: unix sockets only
-	Owner            OwnerFile         // the owner's own file
-	Warnings         []string          // what in the file may not be meant, for people; not an error
+	Collector        *CollectorSettings
+	Negotiator       *NegotiatorSettings
+	Schedd           *ScheddSettings
+	Startds          []StartdSettings
+	Images           *CheckpointServerSettings // that runs on this node
+	ImageServer      string                    // address of the checkpoint server that this node's startds send images to; empty: they go to the schedds
+	Authority        *AuthoritySettings        // that runs on this node
+	AuthorityAt      string                    // address of the pool's authority, where this node's certificate is renewed; empty: it was made by hand
+	TLS              *TLSFiles                 // nil: unix sockets only
+	Owner            OwnerFile                 // the owner's own file
+	Warnings         []string                  // what in the file may not be meant, for people; not an error
 }
 
-// TLS names the files of a node's identity.
-type TLS struct{ CA, Certificate, Key string }
+// TLSFiles names the files of a node's identity.
+type TLSFiles struct{ CA, Certificate, Key string }
 
-// Collector is the collector that runs on this node.
-type Collector struct{ Listen []string }
+// CollectorSettings is the collector that runs on this node.
+type CollectorSettings struct{ Listen []string }
 
-// Negotiator is the negotiator that runs on this node.
-type Negotiator struct {
+// NegotiatorSettings is the negotiator that runs on this node.
+type NegotiatorSettings struct {
 	Listen []string
 	Cycle  time.Duration // the longest time between two cycles; changes start one at once
 
@@ -49,8 +49,8 @@ type Negotiator struct {
 	Election time.Duration
 }
 
-// Schedd is the schedd that runs on this node.
-type Schedd struct {
+// ScheddSettings is the schedd that runs on this node.
+type ScheddSettings struct {
 	Socket      string        // address for users' commands, "unix:/path"
 	SocketMode  fs.FileMode   // 0600 in a personal pool, 0666 in one for all users of the host
 	Listen      []string      // addresses for the other schedds of the pool and for users who logged in; empty: it listens to nobody
@@ -59,14 +59,14 @@ type Schedd struct {
 	AllowRoot   bool          // jobs of root and system users are accepted
 	MaxQueued   int           // tasks in the queue, of all users
 	MaxOfUser   int           // tasks in the queue, of one user; half of MaxQueued unless set
-	Notify      Notify
+	Notify      NotifySettings
 
-	Dialect       roost.Dialect // that its users' PBS commands speak; OpenPBS unless set
-	KeepCompleted time.Duration // for how long Torque's commands show jobs that have ended; 5 minutes unless set
+	Dialect       roost.PBSDialect // that its users' PBS commands speak; OpenPBS unless set
+	KeepCompleted time.Duration    // for how long Torque's commands show jobs that have ended; 5 minutes unless set
 }
 
-// Startd is one execute node. Several on one host share its kernel and are told apart by name.
-type Startd struct {
+// StartdSettings is one execute node. Several on one host share its kernel and are told apart by name.
+type StartdSettings struct {
 	Name       string
 	Dir        string
 	Listen     []string          // never empty; Reach says which of them to advertise
@@ -76,19 +76,19 @@ type Startd struct {
 	Attributes map[string]string // more attributes of the machine ad: name to expression
 	AllowRoot  bool
 	CRIU       string // path of the program that takes checkpoints; empty: it is looked for
-	GPUs       GPUs
-	Layout     gpu.Layout // how it is cut into resource units
-	Queue      Queue
+	GPUs       GPUSettings
+	Layout     gpu.LayoutConfig // how it is cut into resource units
+	Queue      NodeQueue
 	Pin        bool // tasks that ask for whole cores get cores of their own
-	Limits     Limits
-	Policy     Policy
+	Limits     LimitSettings
+	Policy     OwnerPolicy
 	StopNotice time.Duration // at most, for tasks when the daemons are stopped
-	Scripts    Scripts
-	Accounts   Accounts
+	Scripts    AttemptScripts
+	Accounts   TaskAccounts
 }
 
-// CheckpointServer is the checkpoint server that runs on a node.
-type CheckpointServer struct {
+// CheckpointServerSettings is the checkpoint server that runs on a node.
+type CheckpointServerSettings struct {
 	Listen []string
 	Dir    string      // where the images lie
 	Max    roost.Bytes // of all images; 0: what the disk has room for
@@ -144,11 +144,11 @@ func (n *Node) OwnNegotiator() string {
 			return addr
 		}
 	}
-	return Reach(n.Negotiator.Listen)
+	return AdvertisedAddress(n.Negotiator.Listen)
 }
 
 // Startd returns the execute node of that name, without regard to case.
-func (n *Node) Startd(name string) (*Startd, bool) {
+func (n *Node) Startd(name string) (*StartdSettings, bool) {
 	for i := range n.Startds {
 		if strings.EqualFold(n.Startds[i].Name, name) {
 			return &n.Startds[i], true

@@ -26,17 +26,17 @@ func Logger(name string) *slog.Logger {
 	return log
 }
 
-// Context returns a context that ends with SIGTERM or SIGINT. A daemon calls it before it starts anything, so that the
-// descriptor for Ready does not leak into what it starts.
-func Context() (context.Context, context.CancelFunc) {
+// SignalContext returns a context that ends with SIGTERM or SIGINT. A daemon calls it before it starts anything, so that the
+// descriptor for ReportReady does not leak into what it starts.
+func SignalContext() (context.Context, context.CancelFunc) {
 	if fd, err := strconv.Atoi(os.Getenv(ReadyFD)); err == nil {
 		syscall.CloseOnExec(fd)
 	}
 	return signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 }
 
-// Ready tells the master, if there is one that asked, that the daemon serves.
-func Ready() {
+// ReportReady tells the master, if there is one that asked, that the daemon serves.
+func ReportReady() {
 	text := os.Getenv(ReadyFD)
 	os.Unsetenv(ReadyFD)
 	fd, err := strconv.Atoi(text)

@@ -20,8 +20,8 @@ func TestReadySaysSoOnce(t *testing.T) {
 	}
 	w.Close()
 	t.Setenv(ReadyFD, strconv.Itoa(fd))
-	Ready()
-	Ready() // the number may belong to another file by now: it must not be used again
+	ReportReady()
+	ReportReady() // the number may belong to another file by now: it must not be used again
 	if said, err := io.ReadAll(r); string(said) != "ready\n" || err != nil {
 		t.Errorf("got %q, %v", said, err)
 	}
@@ -43,7 +43,7 @@ func TestContextClosesTheDescriptorOnExec(t *testing.T) {
 	}
 	defer syscall.Close(fd)
 	t.Setenv(ReadyFD, strconv.Itoa(fd))
-	_, cancel := Context()
+	_, cancel := SignalContext()
 	cancel()
 	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
 	if errno != 0 || flags&syscall.FD_CLOEXEC == 0 {

@@ -10,8 +10,8 @@ import (
 // ProfileDir is the environment variable with a directory into which every daemon writes a CPU profile of its whole life, for go tool pprof.
 const ProfileDir = "ROOST_PROFILE"
 
-// Profile begins a profile if one is asked for, and returns what ends it.
-func Profile(name string) (end func()) {
+// StartProfile begins a profile if one is asked for, and returns what ends it.
+func StartProfile(name string) (end func()) {
 	dir := os.Getenv(ProfileDir)
 	if dir == "" {
 		return func() {}

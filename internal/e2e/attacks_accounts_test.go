@@ -22,81 +22,81 @@ func TestAccountAttacks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: NOT ROOT, so tasks have no users of their own")
 	}
-	h := bareHosts(t, special{tags: []string{"attacks"}})
+	h := bareHosts(t, hostPoolOptions{tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd))
-	h.add("exec2", "10.111.0.12", h.issue(ca, "exec2", auth.Startd), func(n *config.Node) {
-		d := config.Startd{Name: "exec2", Listen: []string{"10.111.0.12:9703"}, Accounts: config.Accounts{Users: config.SlotUser}}
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
+	h.addHost("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd), func(n *config.Node) {
+		d := config.StartdSettings{Name: "exec2", Listen: []string{"10.111.0.12:9703"}, Accounts: config.TaskAccounts{Users: config.SlotUser}}
 		d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 8000, 8<<30, 8<<30
-		n.Startds = []config.Startd{d}
+		n.Startds = []config.StartdSettings{d}
 	})
-	h.nodes["submit"].attack = []attack.Attack{attack.OtherGID}
+	h.nodes["submit"].attackName = []attack.AttackKind{attack.SystemGID}
 	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
 		h.nodes[name].start()
 	}
-	h.await("both execute nodes", func() bool { return slices.Equal(h.machines(), []string{"exec1", "exec2"}) })
+	h.awaitTrue("both execute nodes", func() bool { return slices.Equal(h.machineNames(), []string{"exec1", "exec2"}) })
 	for _, part := range []struct {
 		name string
-		run  func(*hosts)
-	}{{"other gid", (*hosts).namesAnotherGroup}, {"slot user", (*hosts).runsAsSlotUser}, {"impossible uid", (*hosts).namesAnImpossibleUser}, {"busy program", (*hosts).keepsItsProgramBusy}} {
-		if !t.Run(part.name, func(t *testing.T) { part.run(h.in(t)) }) {
-			h.tell()
+		run  func(*hostPool)
+	}{{"other gid", (*hostPool).namesAnotherGroup}, {"slot user", (*hostPool).runsAsSlotUser}, {"impossible uid", (*hostPool).namesAnImpossibleUser}, {"busy program", (*hostPool).executableIsBusy}} {
+		if !t.Run(part.name, func(t *testing.T) { part.run(h.forSubtest(t)) }) {
+			h.printLogs()
 			break
 		}
 	}
-	if said := h.nodes["central"].said(); strings.Contains(said, "is drained") || strings.Contains(said, "are kept from a node") {
+	if said := h.nodes["central"].logText(); strings.Contains(said, "is drained") || strings.Contains(said, "are kept from a node") {
 		t.Errorf("a node is blamed for what others have done:\n%s", said)
 	}
 }
 
-// restart has the submit node attack in another way.
-func (h *hosts) restart(attacks ...attack.Attack) {
+// restartHostile has the submit node attack in another way.
+func (h *hostPool) restartHostile(attacks ...attack.AttackKind) {
 	n := h.nodes["submit"]
-	n.stop()
-	n.attack = attacks
+	n.stopMaster()
+	n.attackName = attacks
 	n.start()
-	h.await("the submit node", func() bool { _, _, code := h.as(someone, "jobs"); return code == 0 })
+	h.awaitTrue("the submit node", func() bool { _, _, code := h.runAs(someone, "jobs"); return code == 0 })
 }
 
 // namesAnotherGroup asks for claims in group 42, shadow.
-func (h *hosts) namesAnotherGroup() {
-	stdout, stderr, _ := h.as(someone, "run", "-q", "--requirements", `Machine == "exec1"`, "--", "sh", "-c", "id -u; id -g; id -G; head -1 /etc/shadow")
+func (h *hostPool) namesAnotherGroup() {
+	stdout, stderr, _ := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec1"`, "--", "sh", "-c", "id -u; id -g; id -G; head -1 /etc/shadow")
 	if stdout != "12345\n12345\n12345\n" || !strings.Contains(stderr, "Permission denied") {
 		h.Errorf("got %q, %q", stdout, stderr)
 	}
 }
 
 // runsAsSlotUser is no attack: on a machine with slot users a task has nobody's rights, and its output is its user's all the same.
-func (h *hosts) runsAsSlotUser() {
-	h.restart()
-	stdout, stderr, code := h.as(someone, "run", "-q", "--requirements", `Machine == "exec2"`, "--", "sh", "-c", "id -u; id -g; id -G; echo mine >made; stat -c %u .")
+func (h *hostPool) runsAsSlotUser() {
+	h.restartHostile()
+	stdout, stderr, code := h.runAs(someone, "run", "-q", "--requirements", `Machine == "exec2"`, "--", "sh", "-c", "id -u; id -g; id -G; echo mine >made; stat -c %u .")
 	words := strings.Fields(stdout)
 	if code != 0 || len(words) != 4 || !strings.HasPrefix(words[0], "190") || slices.ContainsFunc(words, func(w string) bool { return w != words[0] }) {
 		h.Fatalf("exit %d\n%s%s", code, stdout, stderr)
 	}
 	var st unix.Stat_t
-	if err := unix.Stat(filepath.Join(h.home, "made"), &st); err != nil || st.Uid != someone.uid || h.read("made") != "mine\n" {
+	if err := unix.Stat(filepath.Join(h.home, "made"), &st); err != nil || st.Uid != someone.uid || h.readOutputFile("made") != "mine\n" {
 		h.Errorf("its output: %v, uid %d's", err, st.Uid)
 	}
 }
 
 // namesAnImpossibleUser asks for claims for a uid that setuid(2) refuses.
-func (h *hosts) namesAnImpossibleUser() {
-	h.restart(attack.ImpossibleUID)
-	id := h.submit(`job "impossible" { command = ["true"] }`)
-	h.await("roost why tells of the refusal", func() bool {
-		why, _, _ := h.as(someone, "why", id)
+func (h *hostPool) namesAnImpossibleUser() {
+	h.restartHostile(attack.ImpossibleUID)
+	id := h.submitJob(`job "impossible" { command = ["true"] }`)
+	h.awaitTrue("roost why tells of the refusal", func() bool {
+		why, _, _ := h.runAs(someone, "why", id)
 		return strings.Contains(why, "uid 4294967295") && strings.Contains(why, "to the kernel that is no user")
 	})
-	if now := h.show(id); now.State != "idle" || now.Attempt != 0 {
+	if now := h.showTask(id); now.State != "idle" || now.Attempt != 0 {
 		h.Errorf("got %+v", now)
 	}
-	h.must("rm", id)
+	h.mustAs("rm", id)
 }
 
-// keepsItsProgramBusy has jobs of one user whose program that user keeps open for writing.
-func (h *hosts) keepsItsProgramBusy() {
-	h.restart()
+// executableIsBusy has jobs of one user whose program that user keeps open for writing.
+func (h *hostPool) executableIsBusy() {
+	h.restartHostile()
 	path := filepath.Join(h.dir, "busy")
 	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		h.Fatal(err)
@@ -108,12 +108,12 @@ func (h *hosts) keepsItsProgramBusy() {
 	defer f.Close()
 	var jobs []string
 	for i := range 6 {
-		jobs = append(jobs, h.submit(fmt.Sprintf("job \"busy%d\" {\n  command = [%q]\n  requirements = \"Machine == \\\"exec1\\\"\"\n}", i, path)))
+		jobs = append(jobs, h.submitJob(fmt.Sprintf("job \"busy%d\" {\n  command = [%q]\n  requirements = \"Machine == \\\"exec1\\\"\"\n}", i, path)))
 	}
 	for _, id := range jobs {
-		h.await(id+" has failed twice", func() bool { return h.show(id).Attempt >= 2 || h.show(id).State == "held" })
+		h.awaitTrue(id+" has failed twice", func() bool { return h.showTask(id).Attempt >= 2 || h.showTask(id).State == "held" })
 	}
 	for _, id := range jobs {
-		h.must("rm", id)
+		h.mustAs("rm", id)
 	}
 }

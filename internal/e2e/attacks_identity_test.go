@@ -17,34 +17,34 @@ func TestANodeAtAnothersAddress(t *testing.T) {
 		t.Skip("SKIPPED: NOT ROOT: no network namespaces, so that no node takes another's address")
 	}
 	h := startHosts(t)
-	id := h.submit(`job "mine" {
+	id := h.submitJob(`job "mine" {
   command      = ["sleep", "600"]
   requirements = "Machine == \"exec1\" || Machine == \"exec3\""
 }`)
-	h.await("it runs", func() bool { return h.show(id).State == "running" })
-	h.net.cut("exec1")
-	taker := h.execute("exec3", "10.111.0.11", h.issue(filepath.Join(h.dir, "ca"), "exec3", auth.Startd))
+	h.awaitTrue("it runs", func() bool { return h.showTask(id).State == "running" })
+	h.net.unplug("exec1")
+	taker := h.addExecuteNode("exec3", "10.111.0.11", h.issueCertificate(filepath.Join(h.dir, "ca"), "exec3", auth.Startd))
 	taker.start()
-	h.await("the third node", func() bool { return strings.Contains(strings.Join(h.machines(), " "), "exec3") })
-	h.net.ip("-n", h.net.space("submit"), "neigh", "flush", "all")
-	h.as(someone, "suspend", id) // the schedd says something to the node, whose connection the other host knows nothing of
+	h.awaitTrue("the third node", func() bool { return strings.Contains(strings.Join(h.machineNames(), " "), "exec3") })
+	h.net.runIP("-n", h.net.namespaceName("submit"), "neigh", "flush", "all")
+	h.runAs(someone, "suspend", id) // the schedd says something to the node, whose connection the other host knows nothing of
 	submit := h.nodes["submit"]
-	h.await("the schedd finds somebody else", func() bool {
-		return strings.Contains(submit.said(), "exec3 answers there, and exec1 was wanted")
+	h.awaitTrue("the schedd finds somebody else", func() bool {
+		return strings.Contains(submit.logText(), "exec3 answers there, and exec1 was wanted")
 	})
-	if state := h.show(id); state.Attempt != 1 || state.Node != "exec1" || strings.Contains(submit.said(), "attempt lost") {
+	if state := h.showTask(id); state.Attempt != 1 || state.Node != "exec1" || strings.Contains(submit.logText(), "attempt lost") {
 		t.Errorf("with another node at its address: %+v", state)
 	}
-	taker.stop()
-	h.net.cut("exec3")
-	h.net.mend("exec1")
+	taker.stopMaster()
+	h.net.unplug("exec3")
+	h.net.replug("exec1")
 	for _, host := range []string{"submit", "central"} {
-		h.net.ip("-n", h.net.space(host), "neigh", "flush", "all")
+		h.net.runIP("-n", h.net.namespaceName(host), "neigh", "flush", "all")
 	}
-	h.as(someone, "resume", id)
-	h.must("rm", id)
-	h.await("its own node ends it", func() bool { return h.show(id).State == "removed" })
-	if strings.Contains(submit.said(), "attempt="+strings.Replace(id, ".", "[0].", 1)+"/2") {
+	h.runAs(someone, "resume", id)
+	h.mustAs("rm", id)
+	h.awaitTrue("its own node ends it", func() bool { return h.showTask(id).State == "removed" })
+	if strings.Contains(submit.logText(), "attempt="+strings.Replace(id, ".", "[0].", 1)+"/2") {
 		t.Error("there was a second attempt")
 	}
 }

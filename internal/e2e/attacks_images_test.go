@@ -21,40 +21,40 @@ func TestHostileImages(t *testing.T) {
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
 	}
-	for forged, reason := range map[attack.Attack]string{attack.ForgedUID: "has uid 0", attack.ForgedCapabilities: "has capabilities"} {
+	for forged, reason := range map[attack.AttackKind]string{attack.ForgedUID: "has uid 0", attack.ForgedCapabilities: "has capabilities"} {
 		t.Run(strings.TrimPrefix(string(forged), "startd."), func(t *testing.T) { forgesImages(t, forged, reason) })
 	}
 }
 
-func forgesImages(t *testing.T, forged attack.Attack, reason string) {
-	h := bareHosts(t, special{grouped: true, tags: []string{"attacks"}})
+func forgesImages(t *testing.T, forged attack.AttackKind, reason string) {
+	h := bareHosts(t, hostPoolOptions{sharesCgroups: true, tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd)).attack = []attack.Attack{forged}
-	h.execute("exec2", "10.111.0.12", h.issue(ca, "exec2", auth.Startd))
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd)).attackName = []attack.AttackKind{forged}
+	h.addExecuteNode("exec2", "10.111.0.12", h.issueCertificate(ca, "exec2", auth.Startd))
 	for _, name := range []string{"central", "submit", "exec1"} {
 		h.nodes[name].start()
 	}
-	h.await("the hostile node", func() bool { return len(h.machines()) == 1 })
+	h.awaitTrue("the hostile node", func() bool { return len(h.machineNames()) == 1 })
 	stop := filepath.Join(h.home, "stop")
-	id := h.submit(`job "counts" {
+	id := h.submitJob(`job "counts" {
   command    = ["sh", "-c", "echo $(id -u) begins; while ! [ -e ` + stop + ` ]; do sleep 0.1; done; echo $(id -u) ends; grep CapEff /proc/self/status"]
   checkpoint {}
 }`)
-	h.await("it runs on the hostile node", func() bool { now := h.show(id); return now.State == "running" && now.Node == "exec1" })
-	h.await("it is saved there", func() bool { _, _, code := h.as(someone, "checkpoint", id); return code == 0 })
+	h.awaitTrue("it runs on the hostile node", func() bool { now := h.showTask(id); return now.State == "running" && now.Node == "exec1" })
+	h.awaitTrue("it is saved there", func() bool { _, _, code := h.runAs(someone, "checkpoint", id); return code == 0 })
 	h.nodes["exec2"].start()
-	h.await("the other node", func() bool { return len(h.machines()) == 2 })
-	h.nodes["exec1"].stop()
-	h.logs(`msg="a node has made a checkpoint that is not of its task" daemon=schedd node=exec1`, `"refused by"=exec2`, reason)
-	h.await("it runs on the other node", func() bool {
-		now := h.show(id)
+	h.awaitTrue("the other node", func() bool { return len(h.machineNames()) == 2 })
+	h.nodes["exec1"].stopMaster()
+	h.expectLogged(`msg="a node has made a checkpoint that is not of its task" daemon=schedd node=exec1`, `"refused by"=exec2`, reason)
+	h.awaitTrue("it runs on the other node", func() bool {
+		now := h.showTask(id)
 		return now.State == "running" && now.Node == "exec2" && now.Attempt >= 3
 	})
 	if err := os.WriteFile(stop, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	h.await("it is completed", func() bool { return h.show(id).State == "completed" })
-	out, _, _ := h.as(someone, "logs", id)
+	h.awaitTrue("it is completed", func() bool { return h.showTask(id).State == "completed" })
+	out, _, _ := h.runAs(someone, "logs", id)
 	if !strings.Contains(out, "12345 begins\n12345 ends\n") || !strings.Contains(out, "CapEff:\t0000000000000000\n") {
 		t.Errorf("it printed %q", out)
 	}

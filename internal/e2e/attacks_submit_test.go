@@ -16,9 +16,9 @@ import (
 
 // hostileSubmit is a pool in which one of two submit nodes is hostile.
 type hostileSubmit struct {
-	*hosts
-	rogue  *hosts // the pool as the hostile submit node's users see it
-	victim string // a job of the other submit node's, which is nobody else's business
+	*hostPool
+	rogue  *hostPool // the pool as the hostile submit node's users see it
+	victim string    // a job of the other submit node's, which is nobody else's business
 }
 
 // TestHostileSubmitNodes has a submit node do to execute nodes, to the leader and to the other submit node what is not its to do. None of it touches the other's
@@ -30,7 +30,7 @@ func TestHostileSubmitNodes(t *testing.T) {
 	}
 	h := startHostileSubmit(t)
 	for _, part := range []struct {
-		attack attack.Attack
+		attack attack.AttackKind
 		run    func(*hostileSubmit)
 	}{
 		{attack.NoGrant, (*hostileSubmit).claimsWithoutGrants}, {attack.UsedGrants, (*hostileSubmit).usesGrantsAgain}, {attack.OtherClaims, (*hostileSubmit).ordersOthersTasks},
@@ -40,28 +40,28 @@ func TestHostileSubmitNodes(t *testing.T) {
 	} {
 		name, _ := strings.CutPrefix(string(part.attack), "schedd.")
 		if !t.Run(name, func(t *testing.T) { h.in(t, part.attack, part.run) }) {
-			h.tell()
+			h.printLogs()
 			break
 		}
 	}
 	for name, daemons := range map[string]int{"central": 2, "submit": 1, "exec1": 1} {
-		if said := h.nodes[name].said(); strings.Count(said, "msg=serves daemon=master") != daemons {
+		if said := h.nodes[name].logText(); strings.Count(said, "msg=serves daemon=master") != daemons {
 			t.Errorf("the daemons of %s did not live on:\n%s", name, said)
 		}
 	}
 }
 
 func startHostileSubmit(t *testing.T) *hostileSubmit {
-	h := bareHosts(t, special{tags: []string{"attacks"}})
+	h := bareHosts(t, hostPoolOptions{tags: []string{"attacks"}})
 	ca := filepath.Join(h.dir, "ca")
-	h.execute("exec1", "10.111.0.11", h.issue(ca, "exec1", auth.Startd))
+	h.addExecuteNode("exec1", "10.111.0.11", h.issueCertificate(ca, "exec1", auth.Startd))
 	for name, address := range map[string]string{"submit": "10.111.0.2", "rogue": "10.111.0.3"} {
-		tls := h.issue(ca, name, auth.Schedd)
+		tls := h.issueCertificate(ca, name, auth.Schedd)
 		schedd := func(n *config.Node) {
-			n.Schedd = &config.Schedd{SocketMode: 0o666, Listen: []string{address + ":9705"}}
+			n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{address + ":9705"}}
 		}
 		if name == "rogue" {
-			h.add(name, address, tls, schedd)
+			h.addHost(name, address, tls, schedd)
 			continue
 		}
 		schedd(h.nodes[name].node)
@@ -72,34 +72,34 @@ func startHostileSubmit(t *testing.T) *hostileSubmit {
 	for _, name := range []string{"central", "submit", "exec1"} {
 		h.nodes[name].start()
 	}
-	h.await("the execute node", func() bool { return slices.Equal(h.machines(), []string{"exec1"}) })
-	s := &hostileSubmit{hosts: h}
-	s.victim = h.submit(`job "victim" {
+	h.awaitTrue("the execute node", func() bool { return slices.Equal(h.machineNames(), []string{"exec1"}) })
+	s := &hostileSubmit{hostPool: h}
+	s.victim = h.submitJob(`job "victim" {
   command     = ["sleep", "1000"]
   environment = { TOKEN = "hunter2" }
   cpus        = 4
 }`)
-	h.await("it runs", func() bool { return h.show(s.victim).State == "running" })
+	h.awaitTrue("it runs", func() bool { return h.showTask(s.victim).State == "running" })
 	return s
 }
 
 // in runs a part with a hostile submit node of its own, and looks whether the other's task has come to harm.
-func (h *hostileSubmit) in(t *testing.T, a attack.Attack, part func(*hostileSubmit)) {
+func (h *hostileSubmit) in(t *testing.T, a attack.AttackKind, part func(*hostileSubmit)) {
 	now := *h
-	now.hosts = h.hosts.in(t)
-	now.rogue = h.hosts.in(t)
+	now.hostPool = h.hostPool.forSubtest(t)
+	now.rogue = h.hostPool.forSubtest(t)
 	now.rogue.nodes = maps.Clone(h.nodes)
 	rogue := h.nodes["rogue"]
 	now.rogue.nodes["submit"] = rogue
-	rogue.attack = []attack.Attack{a}
+	rogue.attackName = []attack.AttackKind{a}
 	rogue.start()
-	defer rogue.stop()
-	now.await("the hostile submit node", func() bool { _, _, code := now.rogue.as(someone, "jobs"); return code == 0 })
+	defer rogue.stopMaster()
+	now.awaitTrue("the hostile submit node", func() bool { _, _, code := now.rogue.runAs(someone, "jobs"); return code == 0 })
 	part(&now)
-	if state := now.show(h.victim); state.State != "running" || state.Attempt != 1 {
+	if state := now.showTask(h.victim); state.State != "running" || state.Attempt != 1 {
 		t.Errorf("the other's task is %+v", state)
 	}
-	if out, _, _ := now.as(someone, "logs", h.victim); strings.Contains(out, "attacked") {
+	if out, _, _ := now.runAs(someone, "logs", h.victim); strings.Contains(out, "attacked") {
 		t.Errorf("its output is %q", out)
 	}
 }
@@ -108,14 +108,14 @@ func (h *hostileSubmit) in(t *testing.T, a attack.Attack, part func(*hostileSubm
 func (h *hostileSubmit) saysOn(node string, parts ...string) {
 	h.Helper()
 	for _, part := range parts {
-		h.await(node+" logs "+part, func() bool { return strings.Contains(h.nodes[node].said(), part) })
+		h.awaitTrue(node+" logs "+part, func() bool { return strings.Contains(h.nodes[node].logText(), part) })
 	}
 }
 
 // goesOn holds that the other submit node's next job runs.
 func (h *hostileSubmit) goesOn() {
 	h.Helper()
-	if out := h.must("run", "-q", "--", "echo", "well"); out != "well\n" {
+	if out := h.mustAs("run", "-q", "--", "echo", "well"); out != "well\n" {
 		h.Errorf("the next job of the other printed %q", out)
 	}
 }
@@ -123,7 +123,7 @@ func (h *hostileSubmit) goesOn() {
 // finishes runs a job of the hostile submit node's own: what is its own it may do.
 func (h *hostileSubmit) finishes() {
 	h.Helper()
-	if out := h.rogue.must("run", "-q", "--", "echo", "own"); out != "own\n" {
+	if out := h.rogue.mustAs("run", "-q", "--", "echo", "own"); out != "own\n" {
 		h.Errorf("its own job printed %q", out)
 	}
 }
@@ -134,11 +134,11 @@ func (h *hostileSubmit) claimsWithoutGrants() {
 }
 
 func (h *hostileSubmit) usesGrantsAgain() {
-	id := h.rogue.submit(on1("own", `["sleep", "600"]`, "exec1"))
+	id := h.rogue.submitJob(singleTaskOn("own", `["sleep", "600"]`, "exec1"))
 	h.saysOn("exec1", "used before", "not made for this machine")
-	h.rogue.as(someone, "rm", id)
+	h.rogue.runAs(someone, "rm", id)
 	grants := map[string]bool{}
-	for line := range strings.Lines(h.nodes["exec1"].said()) {
+	for line := range strings.Lines(h.nodes["exec1"].logText()) {
 		if _, claim, made := strings.Cut(line, `msg="claim made"`); made {
 			_, grant, _ := strings.Cut(claim, " grant=")
 			if grant, _, _ = strings.Cut(grant, " schedd="); grants[grant] {
@@ -150,9 +150,9 @@ func (h *hostileSubmit) usesGrantsAgain() {
 }
 
 func (h *hostileSubmit) ordersOthersTasks() {
-	h.await("exec1 logs it", func() bool { // of many refusals in a second it logs some only
+	h.awaitTrue("exec1 logs it", func() bool { // of many refusals in a second it logs some only
 		h.finishes()
-		said := h.nodes["exec1"].said()
+		said := h.nodes["exec1"].logText()
 		return strings.Contains(said, "refused to give up a claim") && strings.Contains(said, "activation refused")
 	})
 	h.saysOn("exec1", "rogue may not speak for it",
@@ -161,34 +161,34 @@ func (h *hostileSubmit) ordersOthersTasks() {
 }
 
 func (h *hostileSubmit) takesAName() {
-	id := h.rogue.submit(on1("own", `["true"]`, "exec1"))
+	id := h.rogue.submitJob(singleTaskOn("own", `["true"]`, "exec1"))
 	h.saysOn("central", "refused a call of /roost.wire.Negotiator/Negotiate", "rogue may only speak for its own")
 	h.saysOn("exec1", "refused a call of /roost.wire.Startd/Session")
-	if now := h.rogue.show(id); now.Attempt != 0 {
+	if now := h.rogue.showTask(id); now.Attempt != 0 {
 		h.Errorf("its own task is %+v", now)
 	}
-	h.rogue.must("rm", id)
+	h.rogue.mustAs("rm", id)
 	h.goesOn()
 }
 
 func (h *hostileSubmit) ordersTooMuch() {
-	id := h.rogue.submit(on1("own", `["true"]`, "exec1"))
+	id := h.rogue.submitJob(singleTaskOn("own", `["true"]`, "exec1"))
 	h.saysOn("exec1", "refused a message that is too long")
-	h.rogue.must("rm", id)
+	h.rogue.mustAs("rm", id)
 	h.goesOn()
 }
 
 // ordersWithoutEnd: who asks for more than a startd can do waits for it, and others do not.
 func (h *hostileSubmit) ordersWithoutEnd() {
-	id := h.rogue.submit(on1("own", `["sleep", "600"]`, "exec1"))
-	h.await("its task runs", func() bool { return h.rogue.show(id).State == "running" })
+	id := h.rogue.submitJob(singleTaskOn("own", `["sleep", "600"]`, "exec1"))
+	h.awaitTrue("its task runs", func() bool { return h.rogue.showTask(id).State == "running" })
 	for range 3 {
 		h.goesOn()
 	}
-	if used := resident(h.T, h.nodes["exec1"].daemon("startd")); used > 512<<20 {
+	if used := resident(h.T, h.nodes["exec1"].daemonPID("startd")); used > 512<<20 {
 		h.Errorf("the startd holds %d MiB", used>>20)
 	}
-	h.rogue.as(someone, "rm", id)
+	h.rogue.runAs(someone, "rm", id)
 }
 
 func (h *hostileSubmit) asksTooMuch() {
@@ -207,23 +207,23 @@ func (h *hostileSubmit) asksWithoutEnd() {
 func (h *hostileSubmit) asksInAHigherBand() {
 	h.administer("central", "cell", "set", "default_quota", "none")
 	defer h.administer("central", "cell", "set", "default_quota", "unlimited")
-	id := h.rogue.submit(`job "higher" {
+	id := h.rogue.submitJob(`job "higher" {
   command = ["true"]
   band    = "free"
   cpus    = 8
 }`)
-	h.await("it is told why it waits", func() bool {
-		why, _, _ := h.rogue.as(someone, "why", id)
+	h.awaitTrue("it is told why it waits", func() bool {
+		why, _, _ := h.rogue.runAs(someone, "why", id)
 		return strings.Contains(why, "no quota in band monitoring")
 	})
-	h.rogue.must("rm", id)
+	h.rogue.mustAs("rm", id)
 }
 
 func (h *hostileSubmit) actsOnOthersJobs() {
 	h.saysOn("submit", "refused a call of /roost.wire.Neighbour/Act", "@rogue lacks the capability")
 	h.saysOn("rogue", `msg="attacked: submit nodes were asked"`)
 	asked, shown := 0, 0
-	for line := range strings.Lines(h.nodes["rogue"].said()) {
+	for line := range strings.Lines(h.nodes["rogue"].logText()) {
 		switch {
 		case strings.Contains(line, "attacked: a submit node was asked to act"):
 			if asked++; !strings.Contains(line, "permission denied") {

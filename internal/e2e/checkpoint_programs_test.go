@@ -128,8 +128,8 @@ func main() {
 }
 `
 
-// savedPrograms writes them down where all hosts see them, and returns what runs each, before the paths of its gate and of its file.
-func (h *hosts) savedPrograms() map[string]string {
+// writeCheckpointPrograms writes them down where all hosts see them, and returns what runs each, before the paths of its gate and of its file.
+func (h *hostPool) writeCheckpointPrograms() map[string]string {
 	dir := filepath.Join(h.dir, "programs")
 	for name, text := range map[string]string{"shell.sh": savedShell, "python.py": savedPython, "worker.go": savedGo} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -150,8 +150,8 @@ func (h *hosts) savedPrograms() map[string]string {
 	return all
 }
 
-// wrong says what is not as it must be in all that a saved program has printed; empty when nothing is.
-func wrong(output, grown string) string {
+// outputErrors says what is not as it must be in all that a saved program has printed; empty when nothing is.
+func outputErrors(output, grown string) string {
 	lines := strings.Split(strings.TrimSuffix(output, "\n"), "\n")
 	if lines[0] != "attempt 1" {
 		return fmt.Sprintf("it begins with %q: its work was lost", lines[0])

@@ -13,7 +13,7 @@ import (
 )
 
 // images lists the checkpoints of a task in the schedd's spool, oldest first.
-func (s *saves) images(task *savedTask) []string {
+func (s *checkpointPool) images(task *checkpointedTask) []string {
 	seq, _, _ := strings.Cut(task.id, ".")
 	all, _ := filepath.Glob(filepath.Join(s.dir, "submit", "schedd", "checkpoints", seq, "0.*"))
 	slices.Sort(all) // few: the numbers have one digit
@@ -27,16 +27,16 @@ func TestSpoiledImages(t *testing.T) {
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
 	}
-	s := &saves{hosts: startHostsAs(t, special{grouped: true, root: true})}
+	s := &checkpointPool{hostPool: startHostsAs(t, hostPoolOptions{sharesCgroups: true, root: true})}
 	t.Cleanup(s.endAll)
-	command := s.savedPrograms()["shell"]
-	s.begin("edited", command, someone, s.home)
-	s.begin("exchanged", command, someone, s.home)
+	command := s.writeCheckpointPrograms()["shell"]
+	s.submitTask("edited", command, someone, s.home)
+	s.submitTask("exchanged", command, someone, s.home)
 	for range 2 {
 		for _, task := range s.tasks {
-			s.runs(task)
+			s.awaitRunning(task)
 		}
-		s.save(s.tasks)
+		s.takeCheckpoints(s.tasks)
 	}
 	edited, exchanged := s.images(s.tasks[0]), s.images(s.tasks[1])
 	if len(edited) != 2 || len(exchanged) != 2 {
@@ -63,19 +63,19 @@ func TestSpoiledImages(t *testing.T) {
 		}
 	}
 	for _, task := range s.tasks {
-		s.awaitFor(3*patience, task.name+" goes on from the checkpoint before", func() bool {
-			return s.show(task.id).State == "running" && strings.Contains(s.mustFor(task, "show", task.id), "from checkpoint 1 of attempt 1")
+		s.awaitFor(3*awaitTimeout, task.name+" goes on from the checkpoint before", func() bool {
+			return s.showTask(task.id).State == "running" && strings.Contains(s.mustAsOwner(task, "show", task.id), "from checkpoint 1 of attempt 1")
 		})
-		s.runs(task)
-		story := s.mustFor(task, "show", "--events", "0", task.id)
+		s.awaitRunning(task)
+		story := s.mustAsOwner(task, "show", "--events", "0", task.id)
 		if !strings.Contains(story, "unrestored") && !strings.Contains(story, "checkpoint-bad") {
 			t.Errorf("%s: nothing is said of the image that was refused\n%s", task.name, story)
 		}
 		t.Log(story)
-		task.gate.open()
-		s.await(task.name+" ends", func() bool { return s.show(task.id).State == "completed" })
+		task.gate.openGate()
+		s.awaitTrue(task.name+" ends", func() bool { return s.showTask(task.id).State == "completed" })
 		grown, _ := os.ReadFile(filepath.Join(task.home, "grown-"+task.name))
-		if why := wrong(s.mustFor(task, "logs", task.id), string(grown)); why != "" {
+		if why := outputErrors(s.mustAsOwner(task, "logs", task.id), string(grown)); why != "" {
 			t.Errorf("%s: %s", task.name, why)
 		}
 	}
@@ -90,8 +90,8 @@ while not os.path.exists(sys.argv[1]):
     time.sleep(0.03)
 `
 
-// TestUnsavable asks for checkpoints of a program that cannot be dumped: it runs on unharmed, and its owner is told why, before he asks too.
-func TestUnsavable(t *testing.T) {
+// TestUndumpable asks for checkpoints of a program that cannot be dumped: it runs on unharmed, and its owner is told why, before he asks too.
+func TestUndumpable(t *testing.T) {
 	t.Parallel()
 	if _, err := criu.Find(""); err != nil {
 		t.Skipf("SKIPPED: no checkpoint is taken, and nothing is restored: %v", err)
@@ -101,17 +101,17 @@ func TestUnsavable(t *testing.T) {
 	} else {
 		syscall.Close(fd)
 	}
-	s := &saves{hosts: startHostsAs(t, special{grouped: true, root: true})}
+	s := &checkpointPool{hostPool: startHostsAs(t, hostPoolOptions{sharesCgroups: true, root: true})}
 	t.Cleanup(s.endAll)
 	path := filepath.Join(s.dir, "unsavable.py")
 	if err := os.WriteFile(path, []byte(unsavable), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	s.begin("unsavable", fmt.Sprintf("%q, %q", "/usr/bin/python3", path), someone, s.home)
+	s.submitTask("unsavable", fmt.Sprintf("%q, %q", "/usr/bin/python3", path), someone, s.home)
 	task := s.tasks[0]
-	s.runs(task)
-	s.await("it is said that it cannot be dumped", func() bool {
-		return strings.Contains(s.mustFor(task, "show", task.id), "it has a Multipath TCP socket")
+	s.awaitRunning(task)
+	s.awaitTrue("it is said that it cannot be dumped", func() bool {
+		return strings.Contains(s.mustAsOwner(task, "show", task.id), "it has a Multipath TCP socket")
 	})
 	for range 3 {
 		cmd := s.command(s.Context(), someone, "checkpoint", task.id)
@@ -119,11 +119,11 @@ func TestUnsavable(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "Multipath TCP") {
 			t.Errorf("roost checkpoint: %v: %s", err, out)
 		}
-		s.runs(task)
+		s.awaitRunning(task)
 	}
 	if task.attempt != 1 {
 		t.Errorf("it is in attempt %d", task.attempt)
 	}
-	task.gate.open()
-	s.await("it ends", func() bool { return s.show(task.id).State == "completed" })
+	task.gate.openGate()
+	s.awaitTrue("it ends", func() bool { return s.showTask(task.id).State == "completed" })
 }

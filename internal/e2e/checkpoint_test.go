@@ -18,21 +18,21 @@ import (
 )
 
 // root is who needs no user namespace.
-var root = user{0, 0}
+var root = commandUser{0, 0}
 
-// saves is a pool whose tasks lose their machines again and again, and what is known of these tasks.
-type saves struct {
-	*hosts
-	tasks []*savedTask
+// checkpointPool is a pool whose tasks lose their machines again and again, and what is known of these tasks.
+type checkpointPool struct {
+	*hostPool
+	tasks []*checkpointedTask
 	rng   *rand.Rand
 }
 
-// savedTask is one of them.
-type savedTask struct {
+// checkpointedTask is one of them.
+type checkpointedTask struct {
 	id, name string
-	who      user
+	who      commandUser
 	home     string
-	gate     *gate
+	gate     *taskGate
 	attempt  int // the last that was seen running
 }
 
@@ -58,26 +58,26 @@ func checkpointRounds(t *testing.T, grouped bool) {
 		rounds = n
 	}
 	seed := uint64(time.Now().UnixNano())
-	s := &saves{hosts: startHostsAs(t, special{grouped: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
+	s := &checkpointPool{hostPool: startHostsAs(t, hostPoolOptions{sharesCgroups: grouped, root: true}), rng: rand.New(rand.NewPCG(seed, 1))}
 	t.Logf("seed %d", seed)
 	t.Cleanup(s.endAll)
-	s.execute("exec3", "10.111.0.13", s.issue(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
-	s.await("three execute nodes", func() bool { return len(s.machines()) == 3 })
-	programs := s.savedPrograms()
+	s.addExecuteNode("exec3", "10.111.0.13", s.issueCertificate(filepath.Join(s.dir, "ca"), "exec3", auth.Startd)).start()
+	s.awaitTrue("three execute nodes", func() bool { return len(s.machineNames()) == 3 })
+	programs := s.writeCheckpointPrograms()
 	for name, command := range programs {
-		s.begin(name+"-root", command, root, filepath.Join(s.dir, "root"))
-		s.begin(name+"-user", command, someone, s.home)
+		s.submitTask(name+"-root", command, root, filepath.Join(s.dir, "root"))
+		s.submitTask(name+"-user", command, someone, s.home)
 	}
 	for _, task := range s.tasks {
-		s.runs(task)
+		s.awaitRunning(task)
 	}
 	kinds := []struct {
 		name string
 		run  func()
 	}{
-		{"a host is lost", s.hostIsLost}, {"a host is stopped", s.hostIsStopped}, {"startd, starters and tasks are killed", s.allIsKilled},
-		{"starters are killed", s.startersAreKilled}, {"startd is killed while it saves", s.startdIsKilledSaving},
-		{"jobs are held", s.jobsAreHeld}, {"jobs are suspended and saved", s.suspendedAreSaved},
+		{"a host is lost", s.hostIsLost}, {"a host is stopped", s.hostIsStopped}, {"startd, starters and tasks are killed", s.startdAndTasksAreKilled},
+		{"starters are killed", s.startersAreKilled}, {"startd is killed while it saves", s.startdIsKilledAtCheckpoint},
+		{"jobs are held", s.heldJobsAreCheckpointed}, {"jobs are suspended and saved", s.suspendedJobIsCheckpointed},
 	}
 	for n := range rounds {
 		kind := kinds[n%len(kinds)]
@@ -88,26 +88,26 @@ func checkpointRounds(t *testing.T, grouped bool) {
 			break
 		}
 	}
-	s.finish()
+	s.finishTasks()
 }
 
 // endAll ends all hosts, before their directories are removed.
-func (h *hosts) endAll() {
+func (h *hostPool) endAll() {
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
-		h.nodes[name].end()
+		h.nodes[name].endProcesses()
 	}
 }
 
-// begin submits a task whose work is to be saved.
-func (s *saves) begin(name, command string, who user, home string) {
+// submitTask submits a task whose work is to be saved.
+func (s *checkpointPool) submitTask(name, command string, who commandUser, home string) {
 	s.Helper()
 	if who == root {
 		if err := os.MkdirAll(home, 0o700); err != nil {
 			s.Fatal(err)
 		}
 	}
-	g := s.gate(name)
-	task := &savedTask{name: name, who: who, home: home, gate: g}
+	g := s.newGate(name)
+	task := &checkpointedTask{name: name, who: who, home: home, gate: g}
 	text := fmt.Sprintf(`job %q {
   command    = [%s, %q, "grown-%s"]
   lease      = "10s"
@@ -119,7 +119,7 @@ func (s *saves) begin(name, command string, who user, home string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		s.Fatal(err)
 	}
-	out := s.mustFor(task, "submit", "--json", path)
+	out := s.mustAsOwner(task, "submit", "--json", path)
 	var reply struct{ Jobs []struct{ ID string } }
 	if json.Unmarshal([]byte(out), &reply) != nil || len(reply.Jobs) != 1 {
 		s.Fatalf("submit printed %q", out)
@@ -128,21 +128,21 @@ func (s *saves) begin(name, command string, who user, home string) {
 	s.tasks = append(s.tasks, task)
 }
 
-// mustFor runs a command as a task's owner, in the owner's directory.
-func (s *saves) mustFor(task *savedTask, args ...string) string {
+// mustAsOwner runs a command as a task's owner, in the owner's directory.
+func (s *checkpointPool) mustAsOwner(task *checkpointedTask, args ...string) string {
 	s.Helper()
 	cmd := s.command(s.Context(), task.who, args...)
 	cmd.Dir = task.home
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		s.tell()
+		s.printLogs()
 		s.Fatalf("%s: roost %s: %v\n%s", task.name, strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
 
-// lines counts what the present attempt of a task has printed, on the host where it runs; -1 while there is nothing.
-func (s *saves) lines(task *savedTask, attempt int, node string) int {
+// printedLines counts what the present attempt of a task has printed, on the host where it runs; -1 while there is nothing.
+func (s *checkpointPool) printedLines(task *checkpointedTask, attempt int, node string) int {
 	claims, _ := filepath.Glob(filepath.Join(s.dir, node, "startd", node, "claims", "*", "attempt"))
 	for _, path := range claims {
 		f, err := os.Open(path)
@@ -166,49 +166,49 @@ func (s *saves) lines(task *savedTask, attempt int, node string) int {
 	return -1
 }
 
-// runs waits until a task runs and gets on, and returns where, and how far it is.
-func (s *saves) runs(task *savedTask) (node string, lines int) {
+// awaitRunning waits until a task runs and gets on, and returns where, and how far it is.
+func (s *checkpointPool) awaitRunning(task *checkpointedTask) (node string, lines int) {
 	s.Helper()
-	s.awaitFor(2*patience, task.name+" runs", func() bool {
-		now := s.show(task.id)
+	s.awaitFor(2*awaitTimeout, task.name+" runs", func() bool {
+		now := s.showTask(task.id)
 		node, task.attempt = now.Node, now.Attempt
-		lines = s.lines(task, now.Attempt, now.Node)
+		lines = s.printedLines(task, now.Attempt, now.Node)
 		return now.State == "running" && lines > 0
 	})
-	s.await(task.name+" gets on", func() bool { n := s.lines(task, task.attempt, node); return n > lines })
+	s.awaitTrue(task.name+" gets on", func() bool { n := s.printedLines(task, task.attempt, node); return n > lines })
 	return node, lines
 }
 
-// on lists the tasks that run on a host.
-func (s *saves) on(node string) (list []*savedTask) {
+// tasksOn lists the tasks that run on a host.
+func (s *checkpointPool) tasksOn(node string) (list []*checkpointedTask) {
 	for _, task := range s.tasks {
-		if at, _ := s.runs(task); at == node {
+		if at, _ := s.awaitRunning(task); at == node {
 			list = append(list, task)
 		}
 	}
 	return list
 }
 
-// busy chooses a host with tasks.
-func (s *saves) busy() (node string, list []*savedTask) {
+// busyHost chooses a host with tasks.
+func (s *checkpointPool) busyHost() (node string, list []*checkpointedTask) {
 	task := s.tasks[s.rng.IntN(len(s.tasks))]
-	node, _ = s.runs(task)
-	return node, s.on(node)
+	node, _ = s.awaitRunning(task)
+	return node, s.tasksOn(node)
 }
 
-// save takes checkpoints of tasks, and returns how far each was for sure when it was saved.
-func (s *saves) save(list []*savedTask) map[*savedTask]int {
+// takeCheckpoints takes checkpoints of tasks, and returns how far each was for sure when it was saved.
+func (s *checkpointPool) takeCheckpoints(list []*checkpointedTask) map[*checkpointedTask]int {
 	s.Helper()
-	least := map[*savedTask]int{}
+	least := map[*checkpointedTask]int{}
 	for _, task := range list {
-		least[task] = s.lines(task, task.attempt, s.show(task.id).Node)
-		s.mustFor(task, "checkpoint", task.id)
+		least[task] = s.printedLines(task, task.attempt, s.showTask(task.id).Node)
+		s.mustAsOwner(task, "checkpoint", task.id)
 	}
 	return least
 }
 
-// goesOn checks that tasks run in a new attempt, not on that node unless it is empty, with all that was saved.
-func (s *saves) goesOn(least map[*savedTask]int, not string) {
+// checkResumed checks that tasks run in a new attempt, not on that node unless it is empty, with all that was saved.
+func (s *checkpointPool) checkResumed(least map[*checkpointedTask]int, not string) {
 	s.Helper()
 	for _, task := range s.tasks {
 		saved, ok := least[task]
@@ -216,43 +216,43 @@ func (s *saves) goesOn(least map[*savedTask]int, not string) {
 			continue
 		}
 		before := task.attempt
-		var now shown
-		s.awaitFor(3*patience, task.name+" runs again", func() bool {
-			now = s.show(task.id)
+		var now shownTask
+		s.awaitFor(3*awaitTimeout, task.name+" runs again", func() bool {
+			now = s.showTask(task.id)
 			return now.State == "running" && now.Attempt > before
 		})
 		if now.Node == not {
 			s.Errorf("%s runs on %s, which was taken away", task.name, not)
 		}
-		if _, lines := s.runs(task); lines < saved {
+		if _, lines := s.awaitRunning(task); lines < saved {
 			s.Errorf("%s goes on from line %d, and %d were saved", task.name, lines, saved)
 		}
 	}
 }
 
-type shown = task
+type shownTask = taskRecord
 
-// finish opens all gates and looks at what the tasks have done.
-func (s *saves) finish() {
+// finishTasks opens all gates and looks at what the tasks have done.
+func (s *checkpointPool) finishTasks() {
 	for _, task := range s.tasks {
-		task.gate.open()
+		task.gate.openGate()
 	}
 	var frozen, restored []time.Duration
 	for _, task := range s.tasks {
-		s.awaitFor(2*patience, task.name+" ends", func() bool { return s.show(task.id).State == "completed" })
+		s.awaitFor(2*awaitTimeout, task.name+" ends", func() bool { return s.showTask(task.id).State == "completed" })
 		grown, _ := os.ReadFile(filepath.Join(task.home, "grown-"+task.name))
-		if why := wrong(s.mustFor(task, "logs", task.id), string(grown)); why != "" {
-			s.Errorf("%s: %s\n%s", task.name, why, s.mustFor(task, "show", "--events", "0", task.id))
+		if why := outputErrors(s.mustAsOwner(task, "logs", task.id), string(grown)); why != "" {
+			s.Errorf("%s: %s\n%s", task.name, why, s.mustAsOwner(task, "show", "--events", "0", task.id))
 		}
-		f, r := s.story(task)
+		f, r := s.checkLog(task)
 		frozen, restored = append(frozen, f...), append(restored, r...)
 	}
-	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", spread(frozen), spread(restored))
+	s.Logf("frozen: %s; from assigned to started from a checkpoint: %s", medianAndMax(frozen), medianAndMax(restored))
 }
 
-// story holds what a task's log says against what is promised: each attempt goes on from the last checkpoint that was kept before it. It
+// checkLog holds what a task's log says against what is promised: each attempt goes on from the last checkpoint that was kept before it. It
 // returns for how long the task stood still, and how long it took to bring it back.
-func (s *saves) story(task *savedTask) (frozen, restored []time.Duration) {
+func (s *checkpointPool) checkLog(task *checkpointedTask) (frozen, restored []time.Duration) {
 	var all struct {
 		Events []struct {
 			Time       time.Time
@@ -260,7 +260,7 @@ func (s *saves) story(task *savedTask) (frozen, restored []time.Duration) {
 			What, Text string
 		}
 	}
-	if err := json.Unmarshal([]byte(s.mustFor(task, "show", "--json", "--events", "0", task.id)), &all); err != nil {
+	if err := json.Unmarshal([]byte(s.mustAsOwner(task, "show", "--json", "--events", "0", task.id)), &all); err != nil {
 		s.Fatal(err)
 	}
 	last := ""
@@ -290,8 +290,8 @@ func (s *saves) story(task *savedTask) (frozen, restored []time.Duration) {
 	return frozen, restored
 }
 
-// spread is the median and the largest of some times.
-func spread(all []time.Duration) string {
+// medianAndMax is the median and the largest of some times.
+func medianAndMax(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"
 	}

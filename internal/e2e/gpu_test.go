@@ -17,16 +17,16 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// cardPool is a whole pool on one machine with one card of 16 GiB, and the library that serves the card.
-func cardPool(t *testing.T) (*Pool, *fakelib.Machine) {
+// startGPUPool is a whole pool on one machine with one card of 16 GiB, and the library that serves the card.
+func startGPUPool(t *testing.T) (*Pool, *fakelib.FakeMachine) {
 	t.Helper()
-	m := fakelib.New(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, Celsius: 40}}})
+	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB, Celsius: 40}}})
 	dir := openDir(t)
-	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
-		Startds: []config.Startd{{
-			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUs{Library: m.Library},
+		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Startds: []config.StartdSettings{{
+			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
 		}},
 	}
 	file := filepath.Join(dir, "node.hcl")
@@ -49,16 +49,16 @@ func cardPool(t *testing.T) (*Pool, *fakelib.Machine) {
 			t.Logf("the pool:\n%s", p.Output())
 		}
 	})
-	p.until(t, "GPU-a", "nodes", "--gpus")
+	p.awaitOutput(t, "GPU-a", "nodes", "--gpus")
 	return p, m
 }
 
-// until runs a command until it prints that.
-func (p *Pool) until(t *testing.T, want string, args ...string) string {
+// awaitOutput runs a command until it prints that.
+func (p *Pool) awaitOutput(t *testing.T, want string, args ...string) string {
 	t.Helper()
 	var stdout, stderr string
-	if !poll(t.Context(), time.Minute, func() bool {
-		stdout, stderr, _ = p.look(t, args...)
+	if !pollUntil(t.Context(), time.Minute, func() bool {
+		stdout, stderr, _ = p.mustQuery(t, args...)
 		return strings.Contains(stdout, want)
 	}) {
 		t.Fatalf("roost %s never printed %q: %s%s", strings.Join(args, " "), want, stdout, stderr)
@@ -66,14 +66,14 @@ func (p *Pool) until(t *testing.T, want string, args ...string) string {
 	return stdout
 }
 
-// look runs a roost command that only reads.
-func (p *Pool) look(t *testing.T, args ...string) (stdout, stderr string, code int) {
+// mustQuery runs a roost command that only reads.
+func (p *Pool) mustQuery(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	env := slices.Concat(os.Environ(), p.Env, []string{"ROOST_DIR=" + p.Dir})
-	return inProcess(t.Context(), env, append([]string{"roost"}, args...)...)
+	return runInProcess(t.Context(), env, append([]string{"roost"}, args...)...)
 }
 
-// kernels runs three tasks and returns how long that took.
-func (p *Pool) kernels(t *testing.T, name, memory, script string) time.Duration {
+// timeKernels runs three tasks and returns how long that took.
+func (p *Pool) timeKernels(t *testing.T, name, memory, script string) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
 	job := fmt.Sprintf("job %q {\n  count = 3\n  directory = %q\n  script = <<-END\n    %s\n  END\n  cpus = 1\n  memory = \"64MiB\"\n  gpus = 1\n%s}\n",
@@ -103,7 +103,7 @@ func TestGPUs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
-	p, m := cardPool(t)
+	p, m := startGPUPool(t)
 	t.Run("sharing", func(t *testing.T) { testSharing(t, p) })
 	t.Run("memory", func(t *testing.T) { testMemory(t, p, m) })
 }
@@ -113,42 +113,42 @@ func TestGPUs(t *testing.T) {
 // each other; those that do not take a lock that is free.
 func testSharing(t *testing.T, p *Pool) {
 	const kernel = "sleep 1"
-	whole := p.kernels(t, "whole", "", "mkdir lock || exit 9\n"+kernel+"\nrmdir lock")
-	shared := p.kernels(t, "shared", "  gpu_memory = \"5GiB\"\n",
+	whole := p.timeKernels(t, "whole", "", "mkdir lock || exit 9\n"+kernel+"\nrmdir lock")
+	shared := p.timeKernels(t, "shared", "  gpu_memory = \"5GiB\"\n",
 		"test \"$CUDA_VISIBLE_DEVICES\" = GPU-a || exit 8\ntouch seen.${task.index}\nwhile [ $(ls seen.* | wc -l) -lt 3 ]; do sleep 0.02; done\n"+kernel)
 	t.Logf("three tasks of one second on one card: %v when each takes it whole, %v when they share it by memory: %.2f times as fast",
 		whole.Round(time.Millisecond), shared.Round(time.Millisecond), float64(whole)/float64(shared))
 }
 
 // testMemory: a task that takes more of a card than it asked for ends with a sentence that its user can act on.
-func testMemory(t *testing.T, p *Pool, m *fakelib.Machine) {
+func testMemory(t *testing.T, p *Pool, m *fakelib.FakeMachine) {
 	dir := t.TempDir()
 	if stdout, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpus", "1", "--gpu-memory", "4GiB", "--memory", "64MiB", "--directory", dir, "--",
 		"sh", "-c", "echo $$ > pid.new; mv pid.new pid; exec sleep 1000"); code != 0 {
 		t.Fatalf("run: %s%s", stdout, stderr)
 	}
-	p.until(t, "running", "jobs", "--all")
+	p.awaitOutput(t, "running", "jobs", "--all")
 	var pids []int
-	if !poll(t.Context(), patience, func() bool { pids = sleepers(dir); return len(pids) > 0 }) { // the shell has to become it first
+	if !pollUntil(t.Context(), awaitTimeout, func() bool { pids = sleepingProcesses(dir); return len(pids) > 0 }) { // the shell has to become it first
 		t.Fatal("its process is not found")
 	}
-	m.Update(func(d *fakelib.Description) {
-		d.Cards[0].Used = 6 * roost.GiB
+	m.Update(func(d *fakelib.MachineDescription) {
+		d.Devices[0].UsedMemory = 6 * roost.GiB
 		for _, pid := range pids {
-			d.Processes = append(d.Processes, fakelib.Process{Card: "GPU-a", PID: pid, Memory: 6 * roost.GiB})
+			d.Processes = append(d.Processes, fakelib.DeviceProcess{DeviceUUID: "GPU-a", PID: pid, Memory: 6 * roost.GiB})
 		}
 	})
-	got := p.until(t, "gpu_memory", "show", "last")
+	got := p.awaitOutput(t, "gpu_memory", "show", "last")
 	for _, want := range []string{"6GiB", "4GiB", "GPU 0", "sleep"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant %q in it", got, want)
 		}
 	}
-	p.until(t, "6/16 GiB", "nodes", "--gpus")
+	p.awaitOutput(t, "6/16 GiB", "nodes", "--gpus")
 }
 
-// sleepers are the processes that sleep in that directory, by the numbers of this process's namespace.
-func sleepers(dir string) []int {
+// sleepingProcesses are the processes that sleep in that directory, by the numbers of this process's namespace.
+func sleepingProcesses(dir string) []int {
 	var pids []int
 	names, _ := filepath.Glob("/proc/[0-9]*")
 	for _, name := range names {

@@ -29,16 +29,16 @@ import (
 )
 
 // mallory is a user of the submit node, who means no good.
-var mallory = user{54321, 54321}
+var mallory = commandUser{54321, 54321}
 
-// attacked is a pool of real daemons on this machine, with certificates, and a job in it that is nobody else's business.
-type attacked struct {
-	*hosts
-	at  map[string]string // the addresses of the daemons, by role; the second startd's is "other"
-	ca  string
-	ids map[string]*rpc.Identity // of nodes that the attacker has
-	job string
-	seq uint64
+// attackedPool is a pool of real daemons on this machine, with certificates, and a job in it that is nobody else's business.
+type attackedPool struct {
+	*hostPool
+	addresses map[string]string // the addresses of the daemons, by role; the second startd's is "other"
+	ca        string
+	ids       map[string]*rpc.Identity // of nodes that the attacker has
+	job       string
+	seq       uint64
 }
 
 // TestAttacks does what a user of a node, somebody outside, and one rooted node can do, to the real programs. Each attack is refused, and the daemon's
@@ -50,91 +50,91 @@ func TestAttacks(t *testing.T) {
 	a := startAttacked(t)
 	for _, part := range []struct {
 		name string
-		run  func(*attacked)
+		run  func(*attackedPool)
 	}{
-		{"connections", (*attacked).connections}, {"methods", (*attacked).methods}, {"ads", (*attacked).ads}, {"attempts", (*attacked).attempts},
-		{"claims", (*attacked).claims}, {"users", (*attacked).users}, {"flood", (*attacked).flood},
-		{"revoked", (*attacked).revoked},
+		{"connections", (*attackedPool).testConnections}, {"methods", (*attackedPool).testMethods}, {"ads", (*attackedPool).testForgedAds}, {"attempts", (*attackedPool).testForeignAttempts},
+		{"claims", (*attackedPool).testForgedClaims}, {"users", (*attackedPool).testUserAccess}, {"flood", (*attackedPool).floodConnections},
+		{"revoked", (*attackedPool).testRevoked},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			b := *a
-			b.hosts = a.in(t)
+			b.hostPool = a.forSubtest(t)
 			part.run(&b)
-			if state := b.show(a.job); state.State != "running" || state.Attempt != 1 {
+			if state := b.showTask(a.job); state.State != "running" || state.Attempt != 1 {
 				t.Errorf("the job is %+v", state)
 			}
 		})
 	}
 }
 
-func startAttacked(t *testing.T) *attacked {
+func startAttacked(t *testing.T) *attackedPool {
 	dir := openDir(t)
-	h := &hosts{T: t, dir: dir, nodes: map[string]*host{}}
+	h := &hostPool{T: t, dir: dir, nodes: map[string]*testHost{}}
 	h.roost, h.home = program(t), filepath.Join(dir, "home")
 	if err := errors.Join(os.Mkdir(h.home, 0o700), os.Chown(h.home, int(someone.uid), int(someone.gid))); err != nil {
 		t.Fatal(err)
 	}
-	a := &attacked{hosts: h, at: map[string]string{}, ca: h.authority("ca"), ids: map[string]*rpc.Identity{}}
+	a := &attackedPool{hostPool: h, addresses: map[string]string{}, ca: h.startAuthority("ca"), ids: map[string]*rpc.Identity{}}
 	for _, role := range []string{"collector", "negotiator", "startd", "other", "checkpoint-server"} {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.at[role] = l.Addr().String()
+		a.addresses[role] = l.Addr().String()
 		l.Close()
 	}
 	pool := func(n *config.Node) {
-		n.Collectors, n.Negotiators = []string{a.at["collector"]}, []string{a.at["negotiator"]}
+		n.Collectors, n.Negotiators = []string{a.addresses["collector"]}, []string{a.addresses["negotiator"]}
 	}
-	a.add("central", "", a.issue(a.ca, "central", auth.Collector, auth.Negotiator, auth.CheckpointServer), func(n *config.Node) {
+	a.addHost("central", "", a.issueCertificate(a.ca, "central", auth.Collector, auth.Negotiator, auth.CheckpointServer), func(n *config.Node) {
 		pool(n)
-		n.Collector = &config.Collector{Listen: []string{a.at["collector"]}}
-		n.Negotiator = &config.Negotiator{Listen: []string{a.at["negotiator"]}, Cycle: 5 * time.Second}
-		n.Images = &config.CheckpointServer{Listen: []string{a.at["checkpoint-server"]}, Dir: filepath.Join(dir, "images")}
+		n.Collector = &config.CollectorSettings{Listen: []string{a.addresses["collector"]}}
+		n.Negotiator = &config.NegotiatorSettings{Listen: []string{a.addresses["negotiator"]}, Cycle: 5 * time.Second}
+		n.Images = &config.CheckpointServerSettings{Listen: []string{a.addresses["checkpoint-server"]}, Dir: filepath.Join(dir, "images")}
 	})
-	a.add("submit", "", a.issue(a.ca, "submit", auth.Schedd), func(n *config.Node) {
+	a.addHost("submit", "", a.issueCertificate(a.ca, "submit", auth.Schedd), func(n *config.Node) {
 		pool(n)
-		n.Schedd = &config.Schedd{SocketMode: 0o666}
+		n.Schedd = &config.ScheddSettings{SocketMode: 0o666}
 	})
 	for name, role := range map[string]string{"exec1": "startd", "exec2": "other"} {
-		a.add(name, "", a.issue(a.ca, name, auth.Startd), func(n *config.Node) {
+		a.addHost(name, "", a.issueCertificate(a.ca, name, auth.Startd), func(n *config.Node) {
 			pool(n)
-			d := config.Startd{Name: name, Listen: []string{a.at[role]}}
+			d := config.StartdSettings{Name: name, Listen: []string{a.addresses[role]}}
 			d.Resources.CPU, d.Resources.Memory, d.Resources.Disk = 4000, 4<<30, 4<<30
-			n.Startds = []config.Startd{d}
+			n.Startds = []config.StartdSettings{d}
 		})
 	}
 	for _, name := range []string{"central", "submit", "exec1", "exec2"} {
 		a.nodes[name].start()
-		t.Cleanup(a.nodes[name].stop)
+		t.Cleanup(a.nodes[name].stopMaster)
 	}
-	for _, role := range auth.Daemons() {
-		a.ids[string(role)] = a.identity("rogue-"+string(role), role)
+	for _, role := range auth.DaemonRoles() {
+		a.ids[string(role)] = a.newIdentity("rogue-"+string(role), role)
 	}
-	a.await("both execute nodes", func() bool { return slices.Equal(a.machines(), []string{"exec1", "exec2"}) })
-	a.job = a.submit(`job "mine" {
+	a.awaitTrue("both execute nodes", func() bool { return slices.Equal(a.machineNames(), []string{"exec1", "exec2"}) })
+	a.job = a.submitJob(`job "mine" {
   command = ["sh", "-c", "echo $TOKEN; exec sleep 600"]
   environment = { TOKEN = "hunter2" }
   requirements = "Machine == \"exec1\""
 }`)
-	a.await("the job runs", func() bool { return a.show(a.job).State == "running" })
+	a.awaitTrue("the job runs", func() bool { return a.showTask(a.job).State == "running" })
 	fmt.Sscan(a.job, &a.seq)
 	return a
 }
 
-func (a *attacked) identity(name string, roles ...auth.Role) *rpc.Identity {
+func (a *attackedPool) newIdentity(name string, roles ...auth.Role) *rpc.Identity {
 	a.Helper()
-	id, err := pki.Load(a.issue(a.ca, name, roles...))
+	id, err := pki.Load(a.issueCertificate(a.ca, name, roles...))
 	if err != nil {
 		a.Fatal(err)
 	}
 	return id
 }
 
-// to connects to a daemon with one of the attacker's certificates.
-func (a *attacked) to(daemon string, id *rpc.Identity) *grpc.ClientConn {
+// dialDaemon connects to a daemon with one of the attacker's certificates.
+func (a *attackedPool) dialDaemon(daemon string, id *rpc.Identity) *grpc.ClientConn {
 	a.Helper()
-	conn, err := rpc.Dial(a.at[daemon], id, "")
+	conn, err := rpc.Dial(a.addresses[daemon], id, "")
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -142,10 +142,10 @@ func (a *attacked) to(daemon string, id *rpc.Identity) *grpc.ClientConn {
 	return conn
 }
 
-// socket connects to the schedd as that user.
-func (a *attacked) socket(who user) *grpc.ClientConn {
+// dialSchedd connects to the schedd as that user.
+func (a *attackedPool) dialSchedd(who commandUser) *grpc.ClientConn {
 	a.Helper()
-	conn, err := rpc.DialOver("schedd", nil, "", func(context.Context, string) (net.Conn, error) {
+	conn, err := rpc.DialTransport("schedd", nil, "", func(context.Context, string) (net.Conn, error) {
 		return dialAs(who, filepath.Join(a.nodes["submit"].dir, "run", "schedd.sock"))
 	})
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *attacked) socket(who user) *grpc.ClientConn {
 }
 
 // dialAs connects to a unix socket as a user: the kernel tells the other end whose the connecting thread is.
-func dialAs(who user, path string) (net.Conn, error) {
+func dialAs(who commandUser, path string) (net.Conn, error) {
 	runtime.LockOSThread()
 	const keep = ^uintptr(0)
 	for _, set := range [][2]uintptr{{unix.SYS_SETRESGID, uintptr(who.gid)}, {unix.SYS_SETRESUID, uintptr(who.uid)}} {
@@ -174,38 +174,38 @@ func dialAs(who user, path string) (net.Conn, error) {
 	return conn, err
 }
 
-// logged waits until a node's log has all of these.
-func (a *attacked) logged(node string, words ...string) {
+// awaitLogged waits until a node's log has all of these.
+func (a *attackedPool) awaitLogged(node string, words ...string) {
 	a.Helper()
 	for _, w := range words {
-		if a.await(node+" logs "+w, func() bool { return strings.Contains(a.nodes[node].said(), w) }); a.Failed() {
+		if a.awaitTrue(node+" logs "+w, func() bool { return strings.Contains(a.nodes[node].logText(), w) }); a.Failed() {
 			return
 		}
 	}
 }
 
-// on is the node of a daemon.
-func on(daemon string) string {
+// nodeOfDaemon is the node of a daemon.
+func nodeOfDaemon(daemon string) string {
 	return map[string]string{"startd": "exec1", "other": "exec2"}[daemon] + map[bool]string{true: "central"}[daemon != "startd" && daemon != "other"]
 }
 
-// connections come without a certificate that counts.
-func (a *attacked) connections() {
-	foreign := a.authority("foreign")
-	theirs := a.issue(foreign, "exec1", auth.Daemons()...)
+// testConnections come without a certificate that counts.
+func (a *attackedPool) testConnections() {
+	foreign := a.startAuthority("foreign")
+	theirs := a.issueCertificate(foreign, "exec1", auth.DaemonRoles()...)
 	pair, err := tls.LoadX509KeyPair(theirs.Certificate, theirs.Key)
 	if err != nil {
 		a.Fatal(err)
 	}
-	for _, daemon := range slices.Sorted(maps.Keys(a.at)) {
+	for _, daemon := range slices.Sorted(maps.Keys(a.addresses)) {
 		for name, own := range map[string]*tls.Config{
 			"in the clear": nil, "no certificate": {}, "another pool's": {Certificates: []tls.Certificate{pair}}, "TLS 1.2": {MaxVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}},
 		} {
-			conn, err := net.Dial("tcp", a.at[daemon])
+			conn, err := net.Dial("tcp", a.addresses[daemon])
 			if err != nil {
 				a.Fatal(err)
 			}
-			conn.SetDeadline(time.Now().Add(patience))
+			conn.SetDeadline(time.Now().Add(awaitTimeout))
 			if own != nil {
 				own.InsecureSkipVerify, own.NextProtos = true, []string{"h2"}
 				conn = tls.Client(conn, own)
@@ -216,50 +216,50 @@ func (a *attacked) connections() {
 			}
 			conn.Close()
 		}
-		a.logged(on(daemon), `msg="refused a connection" daemon=`)
+		a.awaitLogged(nodeOfDaemon(daemon), `msg="refused a connection" daemon=`)
 	}
 }
 
-// methods calls everything that there is with every certificate that is not for it, and as a user.
-func (a *attacked) methods() {
-	table := auth.Methods()
+// testMethods calls everything that there is with every certificate that is not for it, and as a user.
+func (a *attackedPool) testMethods() {
+	table := auth.MethodAccess()
 	served := map[string]string{"Collector": "collector", "Negotiator": "negotiator", "Replica": "negotiator", "Startd": "startd", "CheckpointServer": "checkpoint-server"}
 	refused := 0
-	for _, role := range auth.Daemons() {
-		for daemon := range a.at {
-			conn := a.to(daemon, a.ids[string(role)])
+	for _, role := range auth.DaemonRoles() {
+		for daemon := range a.addresses {
+			conn := a.dialDaemon(daemon, a.ids[string(role)])
 			for _, method := range slices.Sorted(maps.Keys(table)) {
 				service := strings.TrimPrefix(strings.Split(method, "/")[1], "roost.wire.")
 				if here := served[service] == daemon || service == "Startd" && daemon == "other"; slices.Contains(table[method], role) && here {
 					continue // it is for this role: what it may ask for is looked at below
 				}
-				if err := call(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) && !strings.Contains(fmt.Sprint(err), "unknown") {
+				if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) && !strings.Contains(fmt.Sprint(err), "unknown") {
 					a.Errorf("%s as %s at %s: got %v", method, role, daemon, err)
 				}
 				if !slices.Contains(table[method], role) {
 					refused++
 				}
 			}
-			a.logged(on(daemon), fmt.Sprintf(`peer=rogue-%s`, role))
+			a.awaitLogged(nodeOfDaemon(daemon), fmt.Sprintf(`peer=rogue-%s`, role))
 		}
 	}
-	conn := a.socket(mallory)
+	conn := a.dialSchedd(mallory)
 	for _, method := range slices.Sorted(maps.Keys(table)) {
 		if slices.Contains(table[method], auth.User) {
 			continue
 		}
-		if err := call(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) {
+		if err := invokeMethod(a.Context(), conn, method); !errors.Is(err, roost.PermissionDenied) {
 			a.Errorf("%s as a user: got %v", method, err)
 		}
 		refused++
 	}
-	a.logged("submit", `msg="refused a call of /roost.wire.Startd/Session" daemon=schedd peer="uid 54321"`)
+	a.awaitLogged("submit", `msg="refused a call of /roost.wire.Startd/Session" daemon=schedd peer="uid 54321"`)
 	a.Logf("%d calls of methods that are not for the caller", refused)
 }
 
-// call calls a method of any kind with an empty message.
-func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// invokeMethod calls a method of any kind with an empty message.
+func invokeMethod(ctx context.Context, conn *grpc.ClientConn, method string) error {
+	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 	if err == nil {
@@ -273,14 +273,14 @@ func call(ctx context.Context, conn *grpc.ClientConn, method string) error {
 	return rpc.FromStatus(err)
 }
 
-// revoked is what the attacker is when the administrator has found out: the daemons hang up on the node as soon as they have the list.
-func (a *attacked) revoked() {
-	files := a.issue(a.ca, "caught", auth.Negotiator)
+// testRevoked is what the attacker is when the administrator has found out: the daemons hang up on the node as soon as they have the list.
+func (a *attackedPool) testRevoked() {
+	files := a.issueCertificate(a.ca, "caught", auth.Negotiator)
 	id, err := pki.Load(files)
 	if err != nil {
 		a.Fatal(err)
 	}
-	watch, err := wire.NewCollectorClient(a.to("collector", id)).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	watch, err := wire.NewCollectorClient(a.dialDaemon("collector", id)).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
 	if err == nil {
 		_, err = watch.Recv()
 	}
@@ -295,9 +295,9 @@ func (a *attacked) revoked() {
 	if err != nil {
 		a.Fatal(err)
 	}
-	list, err := authority.Revocations(1, []pki.Revoked{{Serial: leaf.SerialNumber, At: time.Now()}}, time.Now(), time.Hour)
+	list, err := authority.Revocations(1, []pki.RevokedCert{{Serial: leaf.SerialNumber, At: time.Now()}}, time.Now(), time.Hour)
 	if err == nil {
-		err = pki.KeepRevocations(files, list)
+		err = pki.SaveRevocations(files, list)
 	}
 	if err != nil {
 		a.Fatal(err)
@@ -308,8 +308,8 @@ func (a *attacked) revoked() {
 	if !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
 		a.Errorf("its stream: got %v", err)
 	}
-	if err := call(a.Context(), a.to("collector", id), "/roost.wire.Collector/Query"); !errors.Is(err, roost.Unavailable) {
+	if err := invokeMethod(a.Context(), a.dialDaemon("collector", id), "/roost.wire.Collector/Query"); !errors.Is(err, roost.Unavailable) {
 		a.Errorf("it comes again: got %v", err)
 	}
-	a.logged("central", `msg="hung up on a peer" daemon=collector peer=caught`, `peer \"caught\": not authenticated: the certificate was revoked on`)
+	a.awaitLogged("central", `msg="hung up on a peer" daemon=collector peer=caught`, `peer \"caught\": not authenticated: the certificate was revoked on`)
 }

@@ -17,8 +17,8 @@ import (
 
 // The pool of the cell test has two nodes of eight cores, and so many licences of a program.
 const (
-	coresOfNode = 8
-	licences    = 5
+	coresOfNode           = 8
+	concurrencyLimitUnits = 5
 )
 
 // batchScript is what each task of a batch runs. The lock tells two attempts of a task that live at the same time; the lines, when which ran where.
@@ -29,39 +29,39 @@ i=0; while [ $i -lt 20 ]; do echo "line $i of $ROOST_TASK_INDEX"; i=$((i+1)); do
 sleep 0.1
 echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[1]s`
 
-// batch is an array job of which each task writes down when it began and ended. The tasks of every other one take a licence each.
-type batch struct{ id, name string }
+// auditedArray is an array job of which each task writes down when it began and ended. The tasks of every other one take a licence each.
+type auditedArray struct{ id, name string }
 
 const batchSize = 24
 
-func (h *cellHosts) batch(name string) batch {
+func (h *cellHostPool) submitArray(name string) auditedArray {
 	h.Helper()
 	limits := ""
 	name = "batch-" + name
 	if h.batches++; h.batches%2 == 0 {
 		name, limits = name+"-licensed", `limits = ["program"]`
 	}
-	return batch{h.submit(fmt.Sprintf(`job %q {
+	return auditedArray{h.submitJob(fmt.Sprintf(`job %q {
   script = <<-END
 %s
   END
   count  = %d
   %s
-}`, name, fmt.Sprintf(batchScript, h.ledger(name), filepath.Join(h.home, "lock-"+name)), batchSize, limits)), name}
+}`, name, fmt.Sprintf(batchScript, h.newTaskLog(name), filepath.Join(h.home, "lock-"+name)), batchSize, limits)), name}
 }
 
-// moment is a line that a task has written.
-type moment struct {
+// taskLogLine is a line that a task has written.
+type taskLogLine struct {
 	what           string
 	index, attempt int
 	at             int64 // unix nanoseconds
 	node           string
 }
 
-func (h *hosts) moments(name string) (all []moment) {
-	text, _ := os.ReadFile(h.ledger(name))
+func (h *hostPool) taskLogLines(name string) (all []taskLogLine) {
+	text, _ := os.ReadFile(h.newTaskLog(name))
 	for line := range strings.Lines(string(text)) {
-		var m moment
+		var m taskLogLine
 		if _, err := fmt.Sscan(line, &m.what, &m.index, &m.attempt, &m.at, &m.node); err != nil {
 			h.Errorf("%s: %q: %v", name, line, err)
 		}
@@ -70,26 +70,26 @@ func (h *hosts) moments(name string) (all []moment) {
 	return all
 }
 
-// done waits until a batch has been run, which P9 gives a minute after the last fault, and holds what its tasks wrote against the promises. No execute
+// awaitArray waits until a batch has been run, which P9 gives a minute after the last fault, and holds what its tasks wrote against the promises. No execute
 // node has failed, so each task has one attempt.
-func (h *cellHosts) done(b batch) {
+func (h *cellHostPool) awaitArray(b auditedArray) {
 	h.Helper()
 	state := ""
-	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool { state = h.show(b.id).State; return state == "completed" || state == "failed" })
+	h.awaitFor(time.Minute, b.name+" ends (P9)", func() bool { state = h.showTask(b.id).State; return state == "completed" || state == "failed" })
 	if state != "completed" {
-		h.tell()
+		h.printLogs()
 		h.Fatalf("%s has %s", b.name, state)
 	}
-	h.once(b.name, batchSize)
-	h.output(b, 0)
-	h.output(b, batchSize-1)
+	h.checkRanOnce(b.name, batchSize)
+	h.checkOutput(b, 0)
+	h.checkOutput(b, batchSize-1)
 }
 
-// once holds that each of so many tasks of a batch began once and ended once, and returns what they wrote.
-func (h *hosts) once(name string, size int) []moment {
+// checkRanOnce holds that each of so many tasks of a batch began once and ended once, and returns what they wrote.
+func (h *hostPool) checkRanOnce(name string, size int) []taskLogLine {
 	h.Helper()
 	count := map[string]int{}
-	all := h.moments(name)
+	all := h.taskLogLines(name)
 	for _, m := range all {
 		if m.what == "overlap" {
 			h.Errorf("P4: two attempts of task %d of %s live at the same time", m.index, name)
@@ -107,41 +107,41 @@ func (h *hosts) once(name string, size int) []moment {
 	return all
 }
 
-// output checks that what a task wrote is complete at the submit node (P11).
-func (h *cellHosts) output(b batch, index int) {
+// checkOutput checks that what a task wrote is complete at the submit node (P11).
+func (h *cellHostPool) checkOutput(b auditedArray, index int) {
 	var want strings.Builder
 	for i := range 20 {
 		fmt.Fprintf(&want, "line %d of %d\n", i, index)
 	}
 	name, host, _ := strings.Cut(b.id, ".")
-	if got := h.must("logs", fmt.Sprintf("%s[%d].%s", name, index, host)); got != want.String() {
+	if got := h.mustAs("logs", fmt.Sprintf("%s[%d].%s", name, index, host)); got != want.String() {
 		h.Errorf("P11: the output of task %d of %s: %q", index, b.name, got)
 	}
 }
 
-// audit looks, when all is over, at the whole: nodes and licences were never overcommitted, no two leaders' claims were mixed, and the replicas agree.
-func (h *cellHosts) audit() {
+// auditCell looks, when all is over, at the whole: nodes and licences were never overcommitted, no two leaders' claims were mixed, and the replicas agree.
+func (h *cellHostPool) auditCell() {
 	h.Helper()
-	h.fencesHeld()
-	h.capacity()
-	h.epochs()
-	h.agreed()
-	h.charged()
+	h.checkFences()
+	h.checkCapacity()
+	h.checkEpochs()
+	h.awaitAgreement()
+	h.checkUsage()
 }
 
-// capacity holds that no node ever ran more tasks than it has cores (P5), and no more tasks ran than there are licences.
-func (h *cellHosts) capacity() {
-	var changes []moment
-	licensed := map[moment]bool{}
+// checkCapacity holds that no node ever ran more tasks than it has cores (P5), and no more tasks ran than there are licences.
+func (h *cellHostPool) checkCapacity() {
+	var changes []taskLogLine
+	licensed := map[taskLogLine]bool{}
 	ledgers, _ := filepath.Glob(filepath.Join(h.dir, "ledger-batch-*"))
 	for _, path := range ledgers {
 		name := strings.TrimPrefix(filepath.Base(path), "ledger-")
-		for _, m := range h.moments(name) {
+		for _, m := range h.taskLogLines(name) {
 			changes = append(changes, m)
 			licensed[m] = strings.HasSuffix(name, "-licensed")
 		}
 	}
-	slices.SortFunc(changes, func(a, b moment) int { return int(a.at - b.at) })
+	slices.SortFunc(changes, func(a, b taskLogLine) int { return int(a.at - b.at) })
 	running, taken := map[string]int{}, 0
 	for _, m := range changes {
 		sign := 1
@@ -152,8 +152,8 @@ func (h *cellHosts) capacity() {
 			h.Errorf("P5: %s ran %d tasks of a core each", m.node, running[m.node])
 		}
 		if licensed[m] {
-			if taken += sign; taken > licences {
-				h.Errorf("%d licences were in use, and there are %d", taken, licences)
+			if taken += sign; taken > concurrencyLimitUnits {
+				h.Errorf("%d licences were in use, and there are %d", taken, concurrencyLimitUnits)
 			}
 		}
 	}
@@ -161,16 +161,16 @@ func (h *cellHosts) capacity() {
 }
 
 var (
-	claimMade = regexp.MustCompile(`msg="claim made" .*\bgrant=(\d+) epoch=(\d+)`)
-	leads     = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
+	claimMade    = regexp.MustCompile(`msg="claim made" .*\bgrant=(\d+) epoch=(\d+)`)
+	leadsPattern = regexp.MustCompile(`msg="this negotiator leads" .*\bepoch=(\d+)`)
 )
 
-// epochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone, by each once; and that none followed one of a
+// checkEpochs holds that no two leaders had the same epoch; that machines made claims by grants of leaders alone, by each once; and that none followed one of a
 // later leader.
-func (h *cellHosts) epochs() {
+func (h *cellHostPool) checkEpochs() {
 	leader := map[uint64]string{}
 	for _, name := range slices.Sorted(maps.Keys(h.nodes)) {
-		for _, m := range leads.FindAllStringSubmatch(h.nodes[name].said(), -1) {
+		for _, m := range leadsPattern.FindAllStringSubmatch(h.nodes[name].logText(), -1) {
 			epoch, _ := strconv.ParseUint(m[1], 10, 64)
 			if other := leader[epoch]; other != "" {
 				h.Errorf("%s and %s led with epoch %d", other, name, epoch)
@@ -181,7 +181,7 @@ func (h *cellHosts) epochs() {
 	claims, taken := 0, map[[2]string]string{}
 	for _, name := range []string{"exec1", "exec2"} {
 		var last uint64
-		for _, m := range claimMade.FindAllStringSubmatch(h.nodes[name].said(), -1) {
+		for _, m := range claimMade.FindAllStringSubmatch(h.nodes[name].logText(), -1) {
 			epoch, _ := strconv.ParseUint(m[2], 10, 64)
 			if other := taken[[2]string(m[1:])]; other != "" {
 				h.Errorf("grant %s of epoch %d has become a claim on %s, and one on %s", m[1], epoch, other, name)
@@ -198,11 +198,11 @@ func (h *cellHosts) epochs() {
 	}
 }
 
-// agreed waits until all replicas stand at the same entry, and holds that they have the same state then (P7): usage too, bit for bit.
-func (h *cellHosts) agreed() {
+// awaitAgreement waits until all replicas stand at the same entry, and holds that they have the same state then (P7): usage too, bit for bit.
+func (h *cellHostPool) awaitAgreement() {
 	h.Helper()
-	var last standing
-	h.await("all replicas are at the same entry", func() bool {
+	var last cellStatus
+	h.awaitTrue("all replicas are at the same entry", func() bool {
 		last = h.status("central1")
 		for _, m := range last.Members {
 			if m.At == 0 || m.At != last.Members[0].At {
@@ -218,52 +218,52 @@ func (h *cellHosts) agreed() {
 	}
 }
 
-// submitter is what roost shares prints of one.
-type submitter struct {
+// submitterRecord is what roost shares prints of one.
+type submitterRecord struct {
 	User  string
 	Hours float64 `json:"core_hours"`
 	Real  float64 `json:"real_priority"`
 }
 
-// former is somebody who has used the pool before the test.
-const former = "former"
+// formerLog is somebody who has used the pool before the test.
+const formerLog = "former"
 
-// charged holds that what was used was charged to the one who used it (P6).
-func (h *cellHosts) charged() {
-	var all struct{ Submitters []submitter }
-	text := h.must("shares", "--json")
+// checkUsage holds that what was used was charged to the one who used it (P6).
+func (h *cellHostPool) checkUsage() {
+	var all struct{ Submitters []submitterRecord }
+	text := h.mustAs("shares", "--json")
 	err := json.NewDecoder(bytes.NewReader([]byte(text))).Decode(&all)
-	all.Submitters = slices.DeleteFunc(all.Submitters, func(s submitter) bool { return s.User == former })
+	all.Submitters = slices.DeleteFunc(all.Submitters, func(s submitterRecord) bool { return s.User == formerLog })
 	if err != nil || len(all.Submitters) != 1 {
 		h.Fatalf("P6: %v: %s", err, text)
 	}
-	least := h.wrote.Hours() // of a task that was on one core all the time
+	least := h.steadyDuration.Hours() // of a task that was on one core all the time
 	if s := all.Submitters[0]; s.Hours < 0.9*least || s.Hours > 2*coresOfNode*least+1 || s.Real < 0 {
 		h.Errorf("P6: %+v, and one task alone ran for %.4f hours", s, least)
 	}
 }
 
-// steady submits a task that writes a line every few moments until its gate is open.
-func (h *cellHosts) steady(name string) (id string, g *gate) {
+// submitSteadyTask submits a task that writes a line every few moments until its gate is open.
+func (h *cellHostPool) submitSteadyTask(name string) (id string, g *taskGate) {
 	h.Helper()
-	g = h.gate(name)
-	id = h.submit(fmt.Sprintf(`job %q {
+	g = h.newGate(name)
+	id = h.submitJob(fmt.Sprintf(`job %q {
   script = "while [ ! -e %s ]; do date +%%s%%N >> %s; sleep 0.1; done; exit 7"
   lease  = "60s"
-}`, name, g.path, h.ledger(name)))
-	h.await(name+" runs", func() bool { return h.show(id).State == "running" })
+}`, name, g.path, h.newTaskLog(name)))
+	h.awaitTrue(name+" runs", func() bool { return h.showTask(id).State == "running" })
 	return id, g
 }
 
-// unnoticed ends a steady task, and holds that it was never disturbed: it is its first attempt, and there is no gap in what it wrote.
-func (h *cellHosts) unnoticed(id, name string, g *gate) {
+// checkUndisturbed ends a steady task, and holds that it was never disturbed: it is its first attempt, and there is no gap in what it wrote.
+func (h *cellHostPool) checkUndisturbed(id, name string, g *taskGate) {
 	h.Helper()
-	g.open()
-	h.await(name+" ends", func() bool { return h.show(id).State == "failed" })
-	if got := h.show(id); got.Exit.Code != 7 || got.Exit.Cause != "exited" || got.Attempt != 1 {
+	g.openGate()
+	h.awaitTrue(name+" ends", func() bool { return h.showTask(id).State == "failed" })
+	if got := h.showTask(id); got.Exit.Code != 7 || got.Exit.Cause != "exited" || got.Attempt != 1 {
 		h.Errorf("%s ended with code %d, cause %s, attempt %d; want 7, exited, 1", name, got.Exit.Code, got.Exit.Cause, got.Attempt)
 	}
-	text, _ := os.ReadFile(h.ledger(name))
+	text, _ := os.ReadFile(h.newTaskLog(name))
 	var first, last, longest int64
 	for _, field := range strings.Fields(string(text)) {
 		at, _ := strconv.ParseInt(field, 10, 64)
@@ -272,7 +272,7 @@ func (h *cellHosts) unnoticed(id, name string, g *gate) {
 		}
 		last = at
 	}
-	h.wrote = time.Duration(last - first)
+	h.steadyDuration = time.Duration(last - first)
 	if h.Logf("%s: the longest gap is %v", name, time.Duration(longest)); longest > int64(5*time.Second) {
 		h.Errorf("%s was stopped for %v", name, time.Duration(longest))
 	}

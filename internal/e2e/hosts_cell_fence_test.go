@@ -15,8 +15,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// fenced is an array job that is held or removed while something is at fault.
-type fenced struct {
+// fencedArray is an array job that is held or removed while something is at fault.
+type fencedArray struct {
 	id, name string
 	stopped  int64 // unix nanoseconds: when the hold or the removal had been acknowledged
 	released bool
@@ -24,11 +24,11 @@ type fenced struct {
 
 const fencedSize = 40
 
-// fenced submits one for a node, and waits until some of its tasks have begun. The others find no room yet, or are on their way.
-func (h *cellHosts) fenced(name, node string) *fenced {
+// submitFencedArray submits one for a node, and waits until some of its tasks have begun. The others find no room yet, or are on their way.
+func (h *cellHostPool) submitFencedArray(name, node string) *fencedArray {
 	h.Helper()
-	f := &fenced{name: "fenced-" + name}
-	f.id = h.submit(fmt.Sprintf(`job %q {
+	f := &fencedArray{name: "fenced-" + name}
+	f.id = h.submitJob(fmt.Sprintf(`job %q {
   script = <<-END
 exec 9>%[3]s.$ROOST_TASK_INDEX
 flock -n 9 || { echo "overlap $ROOST_TASK_INDEX $ROOST_ATTEMPT 0 -" >> %[2]s; exit 99; }
@@ -39,28 +39,28 @@ echo "end $ROOST_TASK_INDEX $ROOST_ATTEMPT $(date +%%s%%N) $ROOST_NODE" >> %[2]s
   count = %[4]d
   lease = "10s"
   requirements = "TARGET.Name == \"%[5]s\""
-}`, f.name, h.ledger(f.name), filepath.Join(h.home, "lock-"+f.name), fencedSize, node))
-	h.await(f.name+" has begun", func() bool { return len(h.moments(f.name)) > 0 })
+}`, f.name, h.newTaskLog(f.name), filepath.Join(h.home, "lock-"+f.name), fencedSize, node))
+	h.awaitTrue(f.name+" has begun", func() bool { return len(h.taskLogLines(f.name)) > 0 })
 	return f
 }
 
-// stop holds or removes one, and remembers when that was acknowledged.
-func (h *cellHosts) stop(f *fenced, verb string) {
+// stopArray holds or removes one, and remembers when that was acknowledged.
+func (h *cellHostPool) stopArray(f *fencedArray, verb string) {
 	h.Helper()
-	h.must(verb, "--yes", f.id)
+	h.mustAs(verb, "--yes", f.id)
 	f.stopped = time.Now().UnixNano()
 	h.fences = append(h.fences, f)
 }
 
-func (h *cellHosts) release(f *fenced) {
+func (h *cellHostPool) releaseArray(f *fencedArray) {
 	h.Helper()
-	h.must("release", "--yes", f.id)
+	h.mustAs("release", "--yes", f.id)
 	f.released = true
 }
 
-// fencesHeld holds that nothing of a job was begun after it was held, or removed, until it was released (P8), that no two attempts of a task overlapped
+// checkFences holds that nothing of a job was begun after it was held, or removed, until it was released (P8), that no two attempts of a task overlapped
 // (P4), and that what was released has been done once (P3).
-func (h *cellHosts) fencesHeld() {
+func (h *cellHostPool) checkFences() {
 	h.Helper()
 	conn, err := rpc.Dial("unix:"+filepath.Join(h.nodes["submit"].dir, "run", "schedd.sock"), nil, "")
 	if err != nil {
@@ -71,30 +71,30 @@ func (h *cellHosts) fencesHeld() {
 	for _, f := range h.fences {
 		state := ""
 		h.awaitFor(time.Minute, f.name+" is over (P9)", func() bool {
-			state = h.show(f.id).State
+			state = h.showTask(f.id).State
 			return state == "completed" || state == "removed" || state == "failed"
 		})
 		if f.released && state != "completed" {
 			h.Errorf("%s has %s", f.name, state)
 		}
 		h.Logf("%s: %s", f.name, state)
-		h.fenceHeld(f, h.events(client, f.id))
+		h.checkFence(f, h.jobEvents(client, f.id))
 	}
 }
 
-// attempt is one of a task.
-type attempt struct{ index, number int }
+// attemptRecord is one of a task.
+type attemptRecord struct{ index, number int }
 
-func attemptOf(e *wire.JobEvent) attempt {
-	a := attempt{number: int(e.GetAttempt())}
+func attemptOfEvent(e *wire.JobEvent) attemptRecord {
+	a := attemptRecord{number: int(e.GetAttempt())}
 	_, index, _ := strings.Cut(e.GetId(), "[")
 	index, _, _ = strings.Cut(index, "]")
 	a.index, _ = strconv.Atoi(index)
 	return a
 }
 
-func (h *cellHosts) fenceHeld(f *fenced, events []*wire.JobEvent) {
-	assigned, lost := map[attempt]bool{}, map[attempt]bool{} // assigned: and whether that was after a release
+func (h *cellHostPool) checkFence(f *fencedArray, events []*wire.JobEvent) {
+	assigned, lost := map[attemptRecord]bool{}, map[attemptRecord]bool{} // assigned: and whether that was after a release
 	fence := false
 	for _, e := range events {
 		switch e.GetWhat() {
@@ -106,24 +106,24 @@ func (h *cellHosts) fenceHeld(f *fenced, events []*wire.JobEvent) {
 			if fence {
 				h.Errorf("P8: %s: attempt %d of %s was assigned after the job was stopped", f.name, e.GetAttempt(), e.GetId())
 			}
-			assigned[attemptOf(e)] = e.GetTime() > f.stopped
+			assigned[attemptOfEvent(e)] = e.GetTime() > f.stopped
 		case "lost":
-			lost[attemptOf(e)] = true
+			lost[attemptOfEvent(e)] = true
 		}
 	}
 	begun, ends := 0, map[int]int{}
-	for _, m := range h.moments(f.name) {
-		late, known := assigned[attempt{m.index, m.attempt}]
+	for _, m := range h.taskLogLines(f.name) {
+		late, known := assigned[attemptRecord{m.index, m.attempt}]
 		switch {
 		case m.what == "overlap":
 			h.Errorf("P4: %s: two attempts of task %d live at the same time", f.name, m.index)
 		case !known:
 			h.Errorf("P8: %s: attempt %d of task %d was begun on %s and never assigned", f.name, m.attempt, m.index, m.node)
-		case m.what == "end" && !lost[attempt{m.index, m.attempt}]: // one that ends behind a cut is not known to, and is run again
+		case m.what == "end" && !lost[attemptRecord{m.index, m.attempt}]: // one that ends behind a cut is not known to, and is run again
 			ends[m.index]++
 		case m.what == "start" && m.at > f.stopped && !late:
-			begun++                                                                 // it was on its way
-			if after := time.Duration(m.at - f.stopped); after > shortLease+dying { // a node that is cut off then hears of it at the end of a lease
+			begun++                                                                      // it was on its way
+			if after := time.Duration(m.at - f.stopped); after > shortLease+deathDelay { // a node that is cut off then hears of it at the end of a lease
 				h.Errorf("P8: %s: attempt %d of task %d was begun on %s %v after the job was stopped", f.name, m.attempt, m.index, m.node, after)
 			}
 		}
@@ -139,8 +139,8 @@ func (h *cellHosts) fenceHeld(f *fenced, events []*wire.JobEvent) {
 	h.Logf("%s: %d attempts, %d of them on their way when it was stopped", f.name, len(assigned), begun)
 }
 
-// events are all of a job, in order.
-func (h *hosts) events(client wire.ScheddClient, id string) (all []*wire.JobEvent) {
+// jobEvents are all of a job, in order.
+func (h *hostPool) jobEvents(client wire.ScheddClient, id string) (all []*wire.JobEvent) {
 	h.Helper()
 	stream, err := client.Events(h.Context(), &wire.EventsRequest{Id: id})
 	var e *wire.JobEvent
@@ -158,7 +158,7 @@ func (h *hosts) events(client wire.ScheddClient, id string) (all []*wire.JobEven
 // The lease of a task on a node that is cut off, and how long its processes may take to die when it is over.
 const (
 	shortLease = 10 * time.Second // the shortest
-	dying      = 3 * time.Second  // what the schedd waits for is longer
+	deathDelay = 3 * time.Second  // what the schedd waits for is longer
 )
 
 // clingingScript is a task whose processes do not go when they are told to: each has a session of its own and writes down when it was alive, on the clock that
@@ -172,37 +172,37 @@ exit 6`
 
 // nodeIsCutOff cuts a node off from the schedd for longer than a lease. No process of its tasks outlives that (P10), nothing begins before they are dead
 // (P4), and what is held or removed meanwhile begins nowhere (P8).
-func (h *cellHosts) nodeIsCutOff() {
-	g := h.gate("clinging")
-	id := h.submit(fmt.Sprintf("job \"clinging\" {\n  script = <<-END\n%s\n  END\n  lease = %q\n}", fmt.Sprintf(clingingScript, h.ledger("clinging"), g.path), shortLease))
-	h.await("clinging runs", func() bool { return h.show(id).State == "running" && len(h.clinging()) > 10 })
-	first := h.show(id)
-	held, removed := h.fenced("cut-off-held", "exec1"), h.fenced("cut-off-removed", "exec2")
-	h.net.cut(first.Node)
+func (h *cellHostPool) nodeIsCutOff() {
+	g := h.newGate("clinging")
+	id := h.submitJob(fmt.Sprintf("job \"clinging\" {\n  script = <<-END\n%s\n  END\n  lease = %q\n}", fmt.Sprintf(clingingScript, h.newTaskLog("clinging"), g.path), shortLease))
+	h.awaitTrue("clinging runs", func() bool { return h.showTask(id).State == "running" && len(h.submitDetached()) > 10 })
+	first := h.showTask(id)
+	held, removed := h.submitFencedArray("cut-off-held", "exec1"), h.submitFencedArray("cut-off-removed", "exec2")
+	h.net.unplug(first.Node)
 	cut := uptime()
-	h.stop(held, "hold")
-	h.stop(removed, "rm")
-	h.awaitFor(time.Minute, "clinging runs on the other node", func() bool { now := h.show(id); return now.Attempt > first.Attempt && now.State == "running" })
-	h.release(held)
-	h.net.mend(first.Node)
-	g.open()
-	h.await("clinging ends", func() bool { return h.show(id).State == "failed" })
-	h.clung(first.Attempt, cut)
+	h.stopArray(held, "hold")
+	h.stopArray(removed, "rm")
+	h.awaitFor(time.Minute, "clinging runs on the other node", func() bool { now := h.showTask(id); return now.Attempt > first.Attempt && now.State == "running" })
+	h.releaseArray(held)
+	h.net.replug(first.Node)
+	g.openGate()
+	h.awaitTrue("clinging ends", func() bool { return h.showTask(id).State == "failed" })
+	h.checkNoOverlap(first.Attempt, cut)
 }
 
-// alive is when a process of a task was, and which.
-type alive struct {
-	who     string
-	attempt int
-	node    string
-	up      float64 // seconds
+// processSample is when a process of a task was, and which.
+type processSample struct {
+	who           string
+	attempt       int
+	node          string
+	uptimeSeconds float64 // seconds
 }
 
-func (h *cellHosts) clinging() (all []alive) {
-	text, _ := os.ReadFile(h.hosts.ledger("clinging"))
+func (h *cellHostPool) submitDetached() (all []processSample) {
+	text, _ := os.ReadFile(h.hostPool.newTaskLog("clinging"))
 	for line := range strings.Lines(string(text)) {
-		var a alive
-		if _, err := fmt.Sscan(line, &a.who, &a.attempt, &a.node, &a.up); err != nil {
+		var a processSample
+		if _, err := fmt.Sscan(line, &a.who, &a.attempt, &a.node, &a.uptimeSeconds); err != nil {
 			h.Errorf("clinging: %q: %v", line, err)
 		}
 		all = append(all, a)
@@ -210,13 +210,13 @@ func (h *cellHosts) clinging() (all []alive) {
 	return all
 }
 
-// clung holds that all processes of the first attempt were dead when its lease was over, which was renewed for the last time before the cut.
-func (h *cellHosts) clung(first int, cut float64) {
+// checkNoOverlap holds that all processes of the first attempt were dead when its lease was over, which was renewed for the last time before the cut.
+func (h *cellHostPool) checkNoOverlap(first int, cut float64) {
 	last, next := map[string]float64{}, 0.0
-	for _, a := range h.clinging() {
+	for _, a := range h.submitDetached() {
 		if a.attempt == first {
-			last[a.who] = max(last[a.who], a.up)
-		} else if next = cmp.Or(next, a.up); a.attempt != first+1 {
+			last[a.who] = max(last[a.who], a.uptimeSeconds)
+		} else if next = cmp.Or(next, a.uptimeSeconds); a.attempt != first+1 {
 			h.Errorf("clinging: attempt %d after %d", a.attempt, first)
 		}
 	}
@@ -225,7 +225,7 @@ func (h *cellHosts) clung(first int, cut float64) {
 		switch {
 		case last[who] == 0:
 			h.Errorf("clinging: its process %q has never lived", who)
-		case after > shortLease+shortLease/100+dying:
+		case after > shortLease+shortLease/100+deathDelay:
 			h.Errorf("P10: the process %q lived for %v after the cut, and its lease is %v", who, after, shortLease)
 		case last[who] >= next:
 			h.Errorf("P4: the process %q was alive at %.2f, and the next attempt began at %.2f", who, last[who], next)

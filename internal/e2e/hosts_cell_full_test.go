@@ -13,11 +13,13 @@ import (
 // diskSize is of a central manager's replica, and holds a few pieces of its log, of 4 MiB each.
 const diskSize = 24 << 20
 
-// smallDisk gives the replica of a central manager a disk of its own.
-func (h *cellHosts) smallDisk(name string) { h.mount(h.disk(name), diskSize, 0o700) }
+// mountSmallDisk gives the replica of a central manager a disk of its own.
+func (h *cellHostPool) mountSmallDisk(name string) {
+	h.mountFileSystem(h.replicaDisk(name), diskSize, 0o700)
+}
 
-// mount makes a directory that is a file system of so many bytes.
-func (h *hosts) mount(at string, size int, mode os.FileMode) {
+// mountFileSystem makes a directory that is a file system of so many bytes.
+func (h *hostPool) mountFileSystem(at string, size int, mode os.FileMode) {
 	h.Helper()
 	if err := os.MkdirAll(at, mode); err != nil {
 		h.Fatal(err)
@@ -32,13 +34,13 @@ func (h *hosts) mount(at string, size int, mode os.FileMode) {
 	})
 }
 
-func (h *cellHosts) disk(name string) string {
+func (h *cellHostPool) replicaDisk(name string) string {
 	return filepath.Join(h.nodes[name].dir, "negotiator", "replica")
 }
 
-// fill takes all that is free on a central manager's disk, and returns what gives it back.
-func (h *cellHosts) fill(name string) (free func()) {
-	give, err := fillUp(h.disk(name))
+// fillDisk takes all that is free on a central manager's disk, and returns what gives it back.
+func (h *cellHostPool) fillDisk(name string) (free func()) {
+	give, err := fillFileSystem(h.replicaDisk(name))
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -49,50 +51,50 @@ func (h *cellHosts) fill(name string) (free func()) {
 	}
 }
 
-// fillUp takes all that is free on the file system of a directory, and returns what gives it back.
-func fillUp(dir string) (free func() error, err error) {
+// fillFileSystem takes all that is free on the file system of a directory, and returns what gives it back.
+func fillFileSystem(dir string) (free func() error, err error) {
 	path := filepath.Join(dir, "ballast")
 	f, err := os.Create(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if _, err = io.Copy(f, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+	if _, err = io.Copy(f, zeroReader{}); !errors.Is(err, syscall.ENOSPC) {
 		return nil, errors.Join(fmt.Errorf("fill the disk of %s: %w", dir, err), os.Remove(path))
 	}
 	return func() error { return os.Remove(path) }, nil
 }
 
-type zeros struct{}
+type zeroReader struct{}
 
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+func (zeroReader) Read(p []byte) (int, error) { return len(p), nil }
 
-func (h *cellHosts) followerIsFull() { h.isFull(others(h.leading())[0]) }
-func (h *cellHosts) leaderIsFull()   { h.isFull(h.leading()) }
+func (h *cellHostPool) followerIsFull() { h.testFullDisk(otherCentrals(h.awaitLeader())[0]) }
+func (h *cellHostPool) leaderIsFull()   { h.testFullDisk(h.awaitLeader()) }
 
-// isFull fills a central manager's disk and has more decided than has room there. It says what is wrong, the two others go on, and when there is room
+// testFullDisk fills a central manager's disk and has more decided than has room there. It says what is wrong, the two others go on, and when there is room
 // again it goes on by itself with all that it had.
-func (h *cellHosts) isFull(victim string) {
-	other := others(victim)[0]
-	said := len(h.nodes[victim].said())
-	free := h.fill(victim)
+func (h *cellHostPool) testFullDisk(victim string) {
+	other := otherCentrals(victim)[0]
+	said := len(h.nodes[victim].logText())
+	free := h.fillDisk(victim)
 	complains := func() bool {
-		text := h.nodes[victim].said()[said:]
-		return strings.Contains(text, "no space left on device") && strings.Contains(text, "make room in "+h.disk(victim))
+		text := h.nodes[victim].logText()[said:]
+		return strings.Contains(text, "no space left on device") && strings.Contains(text, "make room in "+h.replicaDisk(victim))
 	}
 	for round := 0; round < 100 && !complains(); round++ {
-		h.await("something large is decided", func() bool {
+		h.awaitTrue("something large is decided", func() bool {
 			_, err := h.tryAdminister(other, "queue", "set", "large", "--force", "--users", strings.Join(manyUsers(round), ","))
 			return err == nil
 		})
 	}
-	h.await("it says that its disk is full", complains) // the others may decide much in the time that it takes to stop
-	h.done(h.batch("full-" + victim))
-	h.await("two are enough", func() bool { s := h.status(other); return s.leader() != "" && s.leader() != victim })
+	h.awaitTrue("it says that its disk is full", complains) // the others may decide much in the time that it takes to stop
+	h.awaitArray(h.submitArray("full-" + victim))
+	h.awaitTrue("two are enough", func() bool { s := h.status(other); return s.leader() != "" && s.leader() != victim })
 	free()
-	h.whole()
-	h.agreed()
-	h.nodes[victim].kill()
+	h.awaitThreeVoters()
+	h.awaitAgreement()
+	h.nodes[victim].killMaster()
 	h.nodes[victim].start() // from what is on that disk
 }
 

@@ -15,47 +15,47 @@ import (
 func TestCellLost(t *testing.T) {
 	t.Parallel()
 	h := makeCell(t)
-	h.before("central3")
+	h.writeFormerState("central3")
 	for _, name := range []string{"central1", "central2", "central3"} {
-		h.smallDisk(name)
+		h.mountSmallDisk(name)
 	}
-	h.begin()
-	h.licence()
-	steady, g := h.steady("steady")
+	h.startAll()
+	h.setConcurrencyLimit()
+	steady, g := h.submitSteadyTask("steady")
 	for _, tt := range []struct {
 		name string
-		run  func(*cellHosts)
+		run  func(*cellHostPool)
 	}{
-		{"what was kept before is taken over", (*cellHosts).beforeIsTakenOver},
-		{"the disk of a follower is full", (*cellHosts).followerIsFull},
-		{"the disk of the leader is full", (*cellHosts).leaderIsFull},
-		{"the majority is lost for good", (*cellHosts).majorityIsLost},
+		{"what was kept before is taken over", (*cellHostPool).formerStateIsTakenOver},
+		{"the disk of a follower is full", (*cellHostPool).followerIsFull},
+		{"the disk of the leader is full", (*cellHostPool).leaderIsFull},
+		{"the majority is lost for good", (*cellHostPool).majorityIsLost},
 	} {
 		if !t.Run(tt.name, func(t *testing.T) {
 			part := *h
-			part.hosts = h.in(t)
+			part.hostPool = h.forSubtest(t)
 			tt.run(&part)
-			part.whole()
-			part.agreed()
+			part.awaitThreeVoters()
+			part.awaitAgreement()
 			h.batches = part.batches
 		}) {
 			t.FailNow()
 		}
 	}
-	h.unnoticed(steady, "steady", g)
-	h.audit()
+	h.checkUndisturbed(steady, "steady", g)
+	h.auditCell()
 }
 
 // What a negotiator kept before there was a log, and for whom.
 const formerSeconds = 7200000 // core-seconds
 
 var formerFiles = map[string]string{
-	"usage.json": fmt.Sprintf(`{"version":1,"accounts":[{"owner":%q,"priority":4,"core_seconds":%d,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`, former, formerSeconds),
+	"usage.json": fmt.Sprintf(`{"version":1,"accounts":[{"owner":%q,"priority":4,"core_seconds":%d,"factor":1000,"at":"2026-01-01T00:00:00Z"}]}`, formerLog, formerSeconds),
 	"epoch":      "1767225600\n",
 }
 
-// before leaves in a central manager's directory what one of that time has left there.
-func (h *cellHosts) before(name string) {
+// writeFormerState leaves in a central manager's directory what one of that time has left there.
+func (h *cellHostPool) writeFormerState(name string) {
 	for file, text := range formerFiles {
 		path := filepath.Join(h.nodes[name].dir, "negotiator", file)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -64,11 +64,11 @@ func (h *cellHosts) before(name string) {
 	}
 }
 
-// used is what roost shares says that somebody has used, in core-hours; negative where it knows nobody of that name.
-func (h *cellHosts) used(user string) float64 {
+// usageOf is what roost shares says that somebody has used, in core-hours; negative where it knows nobody of that name.
+func (h *cellHostPool) usageOf(user string) float64 {
 	h.Helper()
-	var all struct{ Submitters []submitter }
-	if !h.look(&all, "shares") {
+	var all struct{ Submitters []submitterRecord }
+	if !h.querySubmitNode(&all, "shares") {
 		return -1
 	}
 	for _, s := range all.Submitters {
@@ -79,21 +79,21 @@ func (h *cellHosts) used(user string) float64 {
 	return -1
 }
 
-// beforeIsTakenOver holds that what one of three kept before is taken over when that one leads, whoever has led before, and only once.
-func (h *cellHosts) beforeIsTakenOver() {
-	taken := func() bool { return h.used(former) == formerSeconds/3600 }
-	for tries := 0; h.leading() != "central3"; tries++ {
+// formerStateIsTakenOver holds that what one of three kept before is taken over when that one leads, whoever has led before, and only once.
+func (h *cellHostPool) formerStateIsTakenOver() {
+	taken := func() bool { return h.usageOf(formerLog) == formerSeconds/3600 }
+	for tries := 0; h.awaitLeader() != "central3"; tries++ {
 		if tries == 10 {
 			h.Fatal("central3 never leads")
 		}
-		old := h.nodes[h.leading()]
-		old.kill()
-		h.await("another leads", func() bool { s := h.status("central3"); return s.leader() != "" && s.leader() != old.name })
+		old := h.nodes[h.awaitLeader()]
+		old.killMaster()
+		h.awaitTrue("another leads", func() bool { s := h.status("central3"); return s.leader() != "" && s.leader() != old.name })
 		old.start()
-		h.whole()
+		h.awaitThreeVoters()
 	}
-	h.await("what was used before stands in the log", taken)
-	h.await("the files are put aside", func() bool {
+	h.awaitTrue("what was used before stands in the log", taken)
+	h.awaitTrue("the files are put aside", func() bool {
 		for file := range formerFiles {
 			path := filepath.Join(h.nodes["central3"].dir, "negotiator", file)
 			_, gone := os.Stat(path)
@@ -103,83 +103,83 @@ func (h *cellHosts) beforeIsTakenOver() {
 		}
 		return true
 	})
-	h.nodes["central3"].kill()
-	h.await("another leads", func() bool { s := h.status("central1"); return s.leader() != "" && s.leader() != "central3" })
+	h.nodes["central3"].killMaster()
+	h.awaitTrue("another leads", func() bool { s := h.status("central1"); return s.leader() != "" && s.leader() != "central3" })
 	h.nodes["central3"].start()
-	h.await("the next leader has it, too", taken)
+	h.awaitTrue("the next leader has it, too", taken)
 }
 
 // majorityIsLost follows roost-cell(1).
-func (h *cellHosts) majorityIsLost() {
-	h.administer("central1", "quota", "set", "--tasks", "7", "--force", former)
-	h.whole()
-	survivor := others(h.leading())[0]
-	gone := others(survivor)
-	n, used := h.nodes[survivor], h.used(former)
+func (h *cellHostPool) majorityIsLost() {
+	h.administer("central1", "quota", "set", "--tasks", "7", "--force", formerLog)
+	h.awaitThreeVoters()
+	survivor := otherCentrals(h.awaitLeader())[0]
+	gone := otherCentrals(survivor)
+	n, used := h.nodes[survivor], h.usageOf(formerLog)
 	epoch := h.lastEpoch()
-	before := h.batch("lost-before")
+	before := h.submitArray("lost-before")
 	for _, c := range gone {
-		h.net.crash(c)
+		h.net.crashHost(c)
 		<-h.nodes[c].done
 	}
-	during := h.batch("lost-during")
-	h.await("the one that is left decides nothing", func() bool { s := h.status(survivor); return s.Spare == -1 && s.Leader == "" })
+	during := h.submitArray("lost-during")
+	h.awaitTrue("the one that is left decides nothing", func() bool { s := h.status(survivor); return s.Spare == -1 && s.Leader == "" })
 
-	h.refused(survivor, "--force", "recover")
-	h.refused(survivor, "stop the negotiator", "recover", "--force")
-	n.stop()
-	if out, err := h.cell(survivor, "recover", "--force"); err != nil || !strings.Contains(out, "is a cell of its own") {
+	h.expectRefusal(survivor, "--force", "recover")
+	h.expectRefusal(survivor, "stop the negotiator", "recover", "--force")
+	n.stopMaster()
+	if out, err := h.runCell(survivor, "recover", "--force"); err != nil || !strings.Contains(out, "is a cell of its own") {
 		h.Fatalf("recover: %v: %s", err, out)
 	}
 	n.start()
-	h.await("it leads alone", func() bool {
+	h.awaitTrue("it leads alone", func() bool {
 		s := h.status(survivor)
 		return s.leader() == survivor && len(s.Members) == 1 && s.Spare == 0
 	})
-	h.done(before)
-	h.done(during)
+	h.awaitArray(before)
+	h.awaitArray(during)
 	if now := h.lastEpoch(); now <= epoch+1000 { // others may have led of whom nobody is left to tell
 		h.Errorf("epoch %d after %d", now, epoch)
 	}
-	h.kept(survivor, used)
+	h.checkNothingLost(survivor, used)
 
 	// One that is not dead at all comes back with what it has on disk.
 	stray := h.nodes[gone[0]]
 	stray.start()
-	h.await("the stray one finds that it is of another cell", func() bool { return strings.Contains(stray.said(), "is of another cell") })
+	h.awaitTrue("the stray one finds that it is of another cell", func() bool { return strings.Contains(stray.logText(), "is of another cell") })
 	if s := h.status(survivor); s.leader() != survivor || len(s.Members) != 1 {
 		h.Errorf("with a stray one: %+v", s)
 	}
-	h.refused(survivor, "is of another cell", "add", centrals[stray.name]+":9702")
-	stray.stop()
-	h.empty(filepath.Join(stray.dir, "negotiator", "replica"))
+	h.expectRefusal(survivor, "is of another cell", "add", centrals[stray.name]+":9702")
+	stray.stopMaster()
+	h.emptyDirectory(filepath.Join(stray.dir, "negotiator", "replica"))
 	stray.start()
-	h.await(stray.name+" is added", func() bool { _, err := h.cell(survivor, "add", centrals[stray.name]+":9702"); return err == nil })
-	h.central(filepath.Join(h.dir, "ca"), "central4")
+	h.awaitTrue(stray.name+" is added", func() bool { _, err := h.runCell(survivor, "add", centrals[stray.name]+":9702"); return err == nil })
+	h.addCentralManager(filepath.Join(h.dir, "ca"), "central4")
 	h.nodes["central4"].start()
-	h.await("central4 is added", func() bool { _, err := h.cell(survivor, "add", centrals["central4"]+":9702"); return err == nil })
+	h.awaitTrue("central4 is added", func() bool { _, err := h.runCell(survivor, "add", centrals["central4"]+":9702"); return err == nil })
 
 	// It bears the loss of one again.
-	h.await("a whole cell", func() bool { s := h.status(survivor); return s.Spare == 1 && len(s.Members) == 3 && s.leader() != "" })
-	n.kill()
-	h.done(h.batch("lost-after"))
+	h.awaitTrue("a whole cell", func() bool { s := h.status(survivor); return s.Spare == 1 && len(s.Members) == 3 && s.leader() != "" })
+	n.killMaster()
+	h.awaitArray(h.submitArray("lost-after"))
 	n.start()
-	h.kept(stray.name, used)
+	h.checkNothingLost(stray.name, used)
 }
 
-// refused holds that a command is refused with those words.
-func (h *cellHosts) refused(on, words string, args ...string) {
+// expectRefusal holds that a command is refused with those words.
+func (h *cellHostPool) expectRefusal(on, words string, args ...string) {
 	h.Helper()
-	if out, err := h.cell(on, args...); err == nil || !strings.Contains(out, words) {
+	if out, err := h.runCell(on, args...); err == nil || !strings.Contains(out, words) {
 		h.Errorf("roost cell %s on %s: %v: %q, want %q", strings.Join(args, " "), on, err, out, words)
 	}
 }
 
-// kept holds that nothing is lost of what was used and set.
-func (h *cellHosts) kept(on string, used float64) {
+// checkNothingLost holds that nothing is lost of what was used and set.
+func (h *cellHostPool) checkNothingLost(on string, used float64) {
 	h.Helper()
-	h.await("the schedd hears of what was used", func() bool { return h.used(former) == used })
-	for _, what := range []struct{ table, want string }{{"quota", former}, {"limit", "program"}} {
+	h.awaitTrue("the schedd hears of what was used", func() bool { return h.usageOf(formerLog) == used })
+	for _, what := range []struct{ table, want string }{{"quota", formerLog}, {"limit", "program"}} {
 		if out := h.administer(on, what.table); !strings.Contains(out, what.want) {
 			h.Errorf("roost %s knows nothing of %s: %s", what.table, what.want, out)
 		}
@@ -187,9 +187,9 @@ func (h *cellHosts) kept(on string, used float64) {
 }
 
 // lastEpoch is the highest in which any of the central managers has led.
-func (h *cellHosts) lastEpoch() (last uint64) {
+func (h *cellHostPool) lastEpoch() (last uint64) {
 	for _, n := range h.nodes {
-		for _, m := range leads.FindAllStringSubmatch(n.said(), -1) {
+		for _, m := range leadsPattern.FindAllStringSubmatch(n.logText(), -1) {
 			var epoch uint64
 			fmt.Sscan(m[1], &epoch)
 			last = max(last, epoch)
@@ -198,8 +198,8 @@ func (h *cellHosts) lastEpoch() (last uint64) {
 	return last
 }
 
-// empty removes what is in a directory.
-func (h *cellHosts) empty(dir string) {
+// emptyDirectory removes what is in a directory.
+func (h *cellHostPool) emptyDirectory(dir string) {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))

@@ -16,8 +16,8 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// nextGrant measures how long nobody gets anything after the leader was killed: a job is submitted then, and its schedd has the claim.
-func (h *cellHosts) nextGrant() {
+// timeToNextGrant measures how long nobody gets anything after the leader was killed: a job is submitted then, and its schedd has the claim.
+func (h *cellHostPool) timeToNextGrant() {
 	rounds := 11
 	if testing.Short() {
 		rounds = 3
@@ -28,30 +28,30 @@ func (h *cellHosts) nextGrant() {
 	}
 	defer conn.Close()
 	client := wire.NewScheddClient(conn)
-	var elected, led, joined, granted []time.Duration
+	var elected, mpiGang, joined, granted []time.Duration
 	for round := range rounds {
-		h.whole()
-		leader := h.nodes[h.leading()]
+		h.awaitThreeVoters()
+		leader := h.nodes[h.awaitLeader()]
 		killed := time.Now()
-		leader.kill() // with its master, which would restart it: then it leads again, and no other
-		id := h.submit(fmt.Sprintf(`job "next-%d" { command = ["true"] }`, round))
-		h.awaitFor(time.Minute, id+" completes", func() bool { return h.show(id).State == "completed" })
-		granted = append(granted, h.when(client, id, "assigned").Sub(killed))
-		elected = append(elected, h.firstAfter(killed, others(leader.name), `this replica leads`))
-		led = append(led, h.firstAfter(killed, others(leader.name), `this negotiator leads`))
-		joined = append(joined, h.firstAfter(killed, others(leader.name), `schedd joined`))
+		leader.killMaster() // with its master, which would restart it: then it leads again, and no other
+		id := h.submitJob(fmt.Sprintf(`job "next-%d" { command = ["true"] }`, round))
+		h.awaitFor(time.Minute, id+" completes", func() bool { return h.showTask(id).State == "completed" })
+		granted = append(granted, h.eventTime(client, id, "assigned").Sub(killed))
+		elected = append(elected, h.timeToFirstGrant(killed, otherCentrals(leader.name), `this replica leads`))
+		mpiGang = append(mpiGang, h.timeToFirstGrant(killed, otherCentrals(leader.name), `this negotiator leads`))
+		joined = append(joined, h.timeToFirstGrant(killed, otherCentrals(leader.name), `schedd joined`))
 		leader.start()
 	}
 	h.Logf("leader killed %d times, medians: a replica leads after %v, its negotiator after %v, the schedd has joined it after %v, and has a claim after %v (at most %v)",
-		rounds, median(elected), median(led), median(joined), median(granted), slices.Max(granted))
+		rounds, median(elected), median(mpiGang), median(joined), median(granted), slices.Max(granted))
 }
 
 func median(all []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(all))[len(all)/2].Round(time.Millisecond)
 }
 
-// when is the time of an event in a job's log.
-func (h *cellHosts) when(client wire.ScheddClient, id, what string) time.Time {
+// eventTime is the time of an event in a job's log.
+func (h *cellHostPool) eventTime(client wire.ScheddClient, id, what string) time.Time {
 	h.Helper()
 	stream, err := client.Events(h.Context(), &wire.EventsRequest{Id: id})
 	var e *wire.JobEvent
@@ -67,8 +67,8 @@ func (h *cellHosts) when(client wire.ScheddClient, id, what string) time.Time {
 	return time.Time{}
 }
 
-// firstAfter is how long after a moment one of the nodes' negotiators first said something.
-func (h *cellHosts) firstAfter(moment time.Time, nodes []string, message string) time.Duration {
+// timeToFirstGrant is how long after a moment one of the nodes' negotiators first said something.
+func (h *cellHostPool) timeToFirstGrant(moment time.Time, nodes []string, message string) time.Duration {
 	h.Helper()
 	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="` + message)
 	first := time.Hour
@@ -85,28 +85,28 @@ func (h *cellHosts) firstAfter(moment time.Time, nodes []string, message string)
 
 // leaderIsStopped stops the leader in the middle of what it does, and lets it go on when another has led for long. It takes no part in what follows until
 // it has heard of that, and what it had decided before reaches nobody.
-func (h *cellHosts) leaderIsStopped() {
-	old := h.leading()
-	pid := h.nodes[old].daemon("negotiator")
-	before := h.batch("stopped-before")
+func (h *cellHostPool) leaderIsStopped() {
+	old := h.awaitLeader()
+	pid := h.nodes[old].daemonPID("negotiator")
+	before := h.submitArray("stopped-before")
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		h.Fatal(err)
 	}
 	defer syscall.Kill(pid, syscall.SIGCONT)
-	during := h.batch("stopped-during")
-	h.done(before)
-	h.done(during)
+	during := h.submitArray("stopped-during")
+	h.awaitArray(before)
+	h.awaitArray(during)
 	stopped := 15 * time.Second // longer than the next leader counts with what was on its way
 	if testing.Short() {
 		stopped = 3 * time.Second
 	}
-	rest(h.Context(), stopped)
-	after := h.batch("stopped-after")
+	waitReal(h.Context(), stopped)
+	after := h.submitArray("stopped-after")
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		h.Fatal(err)
 	}
-	h.done(after)
-	if h.nodes[old].daemon("negotiator") != pid {
-		h.Errorf("the negotiator that was stopped has died\n%s", h.nodes[old].said())
+	h.awaitArray(after)
+	if h.nodes[old].daemonPID("negotiator") != pid {
+		h.Errorf("the negotiator that was stopped has died\n%s", h.nodes[old].logText())
 	}
 }

@@ -68,42 +68,42 @@ func main() {
 }
 `
 
-// counted is a task that counts.
-type counted struct {
-	id, name string
-	gate     *gate
-	periodic bool // images are taken now and then, and not only when it leaves: one that leaves may have left without
+// countingTask is a task that counts.
+type countingTask struct {
+	id, name       string
+	gate           *taskGate
+	periodicImages bool // images are taken now and then, and not only when it leaves: one that leaves may have left without
 }
 
-// endless is more steps than any test has time for.
-const endless = 1 << 30
+// endlessSteps is more steps than any test has time for.
+const endlessSteps = 1 << 30
 
-// count submits a task that counts to so many, on any machine; one that is a desktop if there is.
-func (h *desktops) count(name string, steps int, more string) *counted {
+// submitCounter submits a task that counts to so many, on any machine; one that is a desktop if there is.
+func (h *desktopPool) submitCounter(name string, steps int, more string) *countingTask {
 	h.Helper()
-	c := &counted{name: name, gate: h.gate(name)}
-	c.id = h.submit(fmt.Sprintf(`job %q {
+	c := &countingTask{name: name, gate: h.newGate(name)}
+	c.id = h.submitJob(fmt.Sprintf(`job %q {
   command = [%q, %q, %q, "%d"]
   memory  = "64MiB"
   lease   = "10s"
   rank    = "TARGET.Name != \"server\""
   checkpoint { every = "never" }
   %s
-}`, name, h.worker, h.ledger(name), c.gate.path, steps, more))
+}`, name, h.worker, h.newTaskLog(name), c.gate.path, steps, more))
 	return c
 }
 
-// step is a line that such a task has written.
-type step struct {
+// countingStep is a line that such a task has written.
+type countingStep struct {
 	n    int
 	node string
 	at   time.Time
 }
 
-func (h *desktops) steps(c *counted) (all []step) {
+func (h *desktopPool) countingSteps(c *countingTask) (all []countingStep) {
 	text, _ := os.ReadFile(filepath.Join(h.dir, "ledger-"+c.name))
 	for line := range strings.Lines(string(text)) {
-		var s step
+		var s countingStep
 		var at int64
 		if _, err := fmt.Sscan(line, &s.n, &s.node, &at); err != nil {
 			h.Errorf("%s: %q: %v", c.name, line, err)
@@ -115,9 +115,9 @@ func (h *desktops) steps(c *counted) (all []step) {
 	return all
 }
 
-// right holds what a task that has ended wrote against the promises: its output is complete and right (P11), two attempts never counted at the same time (P4),
+// checkSteps holds what a task that has ended wrote against the promises: its output is complete and right (P11), two attempts never counted at the same time (P4),
 // and it counted nothing twice but what an attempt that was lost had reached after its last image. It returns how much that is, and on how many machines it was.
-func (h *desktops) right(c *counted, events []*wire.JobEvent) (twice, machines int) {
+func (h *desktopPool) checkSteps(c *countingTask, events []*wire.JobEvent) (twice, machines int) {
 	h.Helper()
 	ended, losses, saved := 0, 0, map[uint32]bool{}
 	for _, e := range events {
@@ -125,7 +125,7 @@ func (h *desktops) right(c *counted, events []*wire.JobEvent) (twice, machines i
 		case "checkpointed":
 			saved[e.GetAttempt()] = true
 		case "vacated":
-			if !saved[e.GetAttempt()] || c.periodic {
+			if !saved[e.GetAttempt()] || c.periodicImages {
 				losses++
 			}
 		case "completed":
@@ -135,22 +135,22 @@ func (h *desktops) right(c *counted, events []*wire.JobEvent) (twice, machines i
 		}
 	}
 	if ended != 1 {
-		h.Errorf("P3: %s has ended %d times\n%s", c.name, ended, story(events))
+		h.Errorf("P3: %s has ended %d times\n%s", c.name, ended, jobLogText(events))
 	}
-	all := h.steps(c)
-	last, seen, written := step{}, map[string]bool{}, map[step]bool{}
+	all := h.countingSteps(c)
+	last, seen, written := countingStep{}, map[string]bool{}, map[countingStep]bool{}
 	for _, s := range all {
 		seen[s.node] = true
 		switch {
 		case s.at.Before(last.at) && !written[s]: // else it was about to be written when its image was taken, from which two attempts have gone on
-			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node, clock(s.at), last.n, last.node, clock(last.at), story(events))
+			h.Errorf("P4: %s: step %d on %s at %s was written after step %d on %s at %s\n%s", c.name, s.n, s.node, clockText(s.at), last.n, last.node, clockText(last.at), jobLogText(events))
 		case s.n <= last.n:
 			twice += last.n - s.n + 1
 			if losses--; losses < 0 {
-				h.Errorf("%s: step %d on %s comes after step %d on %s, and no attempt was lost\n%s", c.name, s.n, s.node, last.n, last.node, story(events))
+				h.Errorf("%s: step %d on %s comes after step %d on %s, and no attempt was lost\n%s", c.name, s.n, s.node, last.n, last.node, jobLogText(events))
 			}
 		case s.n > last.n+1:
-			h.Errorf("%s: step %d on %s comes after step %d on %s\n%s", c.name, s.n, s.node, last.n, last.node, story(events))
+			h.Errorf("%s: step %d on %s comes after step %d on %s\n%s", c.name, s.n, s.node, last.n, last.node, jobLogText(events))
 		}
 		last, written[s] = s, true
 	}
@@ -161,26 +161,26 @@ func (h *desktops) right(c *counted, events []*wire.JobEvent) (twice, machines i
 		fmt.Fprintf(&want, "line %d %d\n", i, i*i%1000003)
 	}
 	fmt.Fprintf(&want, "end %d %d\n", last.n, sum)
-	if got := h.must("logs", c.id); got != want.String() {
-		h.Errorf("P11: %s: its output has %d bytes, want %d; it ends with %q\n%s", c.name, len(got), want.Len(), got[max(len(got)-60, 0):], story(events))
+	if got := h.mustAs("logs", c.id); got != want.String() {
+		h.Errorf("P11: %s: its output has %d bytes, want %d; it ends with %q\n%s", c.name, len(got), want.Len(), got[max(len(got)-60, 0):], jobLogText(events))
 	}
 	return twice, len(seen)
 }
 
-// clock is a time as the logs have it.
-func clock(at time.Time) string { return at.Format("15:04:05.000") }
+// clockText is a time as the logs have it.
+func clockText(at time.Time) string { return at.Format("15:04:05.000") }
 
-// story is a job's log, for people.
-func story(events []*wire.JobEvent) string {
+// jobLogText is a job's log, for people.
+func jobLogText(events []*wire.JobEvent) string {
 	var b strings.Builder
 	for _, e := range events {
-		fmt.Fprintf(&b, "%s attempt %d: %s %s %s\n", clock(time.Unix(0, e.GetTime())), e.GetAttempt(), e.GetWhat(), e.GetNode(), e.GetText())
+		fmt.Fprintf(&b, "%s attempt %d: %s %s %s\n", clockText(time.Unix(0, e.GetTime())), e.GetAttempt(), e.GetWhat(), e.GetNode(), e.GetText())
 	}
 	return b.String()
 }
 
-// delays prints the median, the 99th of 100, and the longest of some times.
-func delays(all []time.Duration) string {
+// printDelays prints the median, the 99th of 100, and the longest of some times.
+func printDelays(all []time.Duration) string {
 	if len(all) == 0 {
 		return "never"
 	}

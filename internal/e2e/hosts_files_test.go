@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// work is the program that is brought along: it shows what it was given, and makes files of all sizes with their digests in its output.
-const work = `#!/bin/sh
+// workScript is the program that is brought along: it shows what it was given, and makes files of all sizes with their digests in its output.
+const workScript = `#!/bin/sh
 set -e
 echo "node $ROOST_NODE"
 echo "ids $(id -u) $(id -g) $(id -G)"
@@ -30,12 +30,12 @@ echo "to stderr" >&2
 `
 
 // Input files and the program go to each node, and everything that a task names comes back to the user's directory, complete and the user's.
-func (h *hosts) filesTravel() {
-	h.file("bin/work.sh", work, 0o755)
-	h.file("table.csv", "a,b", 0o600)
-	h.file("in/data.txt", "payload", 0o600)
-	h.file("in/keys.txt", "typed", 0o600)
-	id := h.submit(`job "travel" {
+func (h *hostPool) filesAreTransferred() {
+	h.writeUserFile("bin/work.sh", workScript, 0o755)
+	h.writeUserFile("table.csv", "a,b", 0o600)
+	h.writeUserFile("in/data.txt", "payload", 0o600)
+	h.writeUserFile("in/keys.txt", "typed", 0o600)
+	id := h.submitJob(`job "travel" {
   for_each     = ["exec1", "exec2"]
   requirements = machine.name == each.value
   command      = ["bin/work.sh", each.value]
@@ -45,15 +45,15 @@ func (h *hosts) filesTravel() {
   stdout       = "out.${each.value}"
   stderr       = "err.${each.value}"
 }`)
-	h.must("wait", "--timeout", "1m", "-q", id)
+	h.mustAs("wait", "--timeout", "1m", "-q", id)
 	for _, node := range []string{"exec1", "exec2"} {
-		said := h.read("out." + node)
+		said := h.readOutputFile("out." + node)
 		for _, want := range []string{"node " + node, "ids 12345 12345 12345\n", "stdin typed", "table a,b", "data payload"} {
 			if !strings.Contains(said, want) {
 				h.Errorf("%s: %q is not in\n%s", node, want, said)
 			}
 		}
-		if got := h.read("err." + node); got != "to stderr\n" {
+		if got := h.readOutputFile("err." + node); got != "to stderr\n" {
 			h.Errorf("%s: stderr is %q", node, got)
 		}
 		if n := h.checkDigests(said); n != 5 {
@@ -65,7 +65,7 @@ func (h *hosts) filesTravel() {
 	}
 }
 
-func (h *hosts) read(name string) string {
+func (h *hostPool) readOutputFile(name string) string {
 	text, err := os.ReadFile(filepath.Join(h.home, name))
 	if err != nil {
 		h.Error(err)
@@ -74,14 +74,14 @@ func (h *hosts) read(name string) string {
 }
 
 // checkDigests compares the files at home with lines of sha256sum that the task wrote, and their owners.
-func (h *hosts) checkDigests(said string) (n int) {
+func (h *hostPool) checkDigests(said string) (n int) {
 	for line := range strings.Lines(said) {
 		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
 		if !ok || len(sum) != 64 {
 			continue
 		}
 		n++
-		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(h.read(name)))); got != sum {
+		if got := fmt.Sprintf("%x", sha256.Sum256([]byte(h.readOutputFile(name)))); got != sum {
 			h.Errorf("%s came back as %s, want %s", name, got, sum)
 		}
 		info, err := os.Stat(filepath.Join(h.home, name))
@@ -96,31 +96,31 @@ func (h *hosts) checkDigests(said string) (n int) {
 }
 
 // Without outputs what is new at the top comes back, and output that no file was named for is kept, however large it is.
-func (h *hosts) outputIsKept() {
-	id := h.submit(`job "kept" {
+func (h *hostPool) undeclaredOutput() {
+	id := h.submitJob(`job "kept" {
   script = <<-END
     echo new > fresh.txt
     i=0; while [ $i -lt 3000 ]; do echo "line $i of a long output that does not come along with the news"; i=$((i+1)); done
     echo "the end" >&2
   END
 }`)
-	h.must("wait", "--timeout", "1m", "-q", id)
-	if got := h.read("fresh.txt"); got != "new\n" {
+	h.mustAs("wait", "--timeout", "1m", "-q", id)
+	if got := h.readOutputFile("fresh.txt"); got != "new\n" {
 		h.Errorf("fresh.txt is %q", got)
 	}
-	out := h.must("logs", id)
+	out := h.mustAs("logs", id)
 	if n := strings.Count(out, "\n"); n < 3000 || !strings.Contains(out, "line 2999 of") {
 		h.Errorf("%d lines were kept", n)
 	}
-	if errs := h.must("logs", "--stderr", id); !strings.Contains(errs, "the end") {
+	if errs := h.mustAs("logs", "--stderr", id); !strings.Contains(errs, "the end") {
 		h.Errorf("stderr is %q", errs)
 	}
 }
 
 // A task on another host can be followed while it runs.
-func (h *hosts) followed() {
-	gate := h.gate("follow")
-	id := h.submit(fmt.Sprintf(`job "follow" {
+func (h *hostPool) outputIsFollowed() {
+	gate := h.newGate("follow")
+	id := h.submitJob(fmt.Sprintf(`job "follow" {
   script = "echo before; %s; echo after"
 }`, gate.wait))
 	follow := h.command(h.Context(), someone, "logs", "-f", id)
@@ -135,10 +135,10 @@ func (h *hosts) followed() {
 	if !lines.Scan() || lines.Text() != "before" {
 		h.Errorf("got %q first", lines.Text())
 	}
-	if state := h.show(id).State; state != "running" {
+	if state := h.showTask(id).State; state != "running" {
 		h.Errorf("it is %s when its first line is seen", state)
 	}
-	gate.open()
+	gate.openGate()
 	if !lines.Scan() || lines.Text() != "after" {
 		h.Errorf("got %q then", lines.Text())
 	}
@@ -151,50 +151,50 @@ func (h *hosts) followed() {
 }
 
 // A job whose files are not to travel waits, and says why.
-func (h *hosts) neverTravels() {
-	id := h.submit("job \"never\" {\n  command  = [\"true\"]\n  transfer = \"never\"\n}")
-	h.await("roost why speaks of the files", func() bool {
-		why, _, _ := h.as(someone, "why", id)
+func (h *hostPool) fixedFilesJobWaits() {
+	id := h.submitJob("job \"never\" {\n  command  = [\"true\"]\n  transfer = \"never\"\n}")
+	h.awaitTrue("roost why speaks of the files", func() bool {
+		why, _, _ := h.runAs(someone, "why", id)
 		return strings.Contains(why, "transfer = \"never\" lets it run only where the files of submit are seen")
 	})
-	if got := h.show(id).State; got != "idle" {
+	if got := h.showTask(id).State; got != "idle" {
 		h.Errorf("it is %s", got)
 	}
-	h.Log(h.must("why", id))
-	h.must("rm", id)
+	h.Log(h.mustAs("why", id))
+	h.mustAs("rm", id)
 }
 
 // An input file that is gone when the task is to start holds the job, with the file's name.
-func (h *hosts) inputIsMissing() {
-	path := h.file("soon-gone", "x", 0o600)
-	id := h.submit("job \"missing\" {\n  command = [\"cat\", \"soon-gone\"]\n  inputs  = [\"soon-gone\"]\n  hold = true\n}")
+func (h *hostPool) inputIsMissing() {
+	path := h.writeUserFile("soon-gone", "x", 0o600)
+	id := h.submitJob("job \"missing\" {\n  command = [\"cat\", \"soon-gone\"]\n  inputs  = [\"soon-gone\"]\n  hold = true\n}")
 	if err := os.Remove(path); err != nil {
 		h.Fatal(err)
 	}
-	h.must("release", id)
-	h.await("the job is held for its input", func() bool { return h.show(id).State == "held" && strings.Contains(h.show(id).Reason, path) })
-	h.Log(h.show(id).Reason)
-	h.file("soon-gone", "here again\n", 0o600)
-	h.must("release", id)
-	h.must("wait", "--timeout", "1m", "-q", id)
-	if got := h.must("logs", id); got != "here again\n" {
+	h.mustAs("release", id)
+	h.awaitTrue("the job is held for its input", func() bool { return h.showTask(id).State == "held" && strings.Contains(h.showTask(id).Reason, path) })
+	h.Log(h.showTask(id).Reason)
+	h.writeUserFile("soon-gone", "here again\n", 0o600)
+	h.mustAs("release", id)
+	h.mustAs("wait", "--timeout", "1m", "-q", id)
+	if got := h.mustAs("logs", id); got != "here again\n" {
 		h.Errorf("it printed %q", got)
 	}
 }
 
-// gate is what a task waits at until the test opens it: all hosts are one machine in truth.
-type gate struct {
-	hosts *hosts
+// taskGate is what a task waits at until the test opens it: all hosts are one machine in truth.
+type taskGate struct {
+	hosts *hostPool
 	path  string
 	wait  string // a line of shell
 }
 
-func (h *hosts) gate(name string) *gate {
+func (h *hostPool) newGate(name string) *taskGate {
 	path := filepath.Join(h.dir, "gate-"+name)
-	return &gate{h, path, fmt.Sprintf("while [ ! -e %s ]; do sleep 0.05; done", path)}
+	return &taskGate{h, path, fmt.Sprintf("while [ ! -e %s ]; do sleep 0.05; done", path)}
 }
 
-func (g *gate) open() {
+func (g *taskGate) openGate() {
 	if err := os.WriteFile(g.path, nil, 0o644); err != nil {
 		g.hosts.Error(err)
 	}

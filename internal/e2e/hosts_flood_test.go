@@ -16,22 +16,22 @@ import (
 
 // The flood, at each of three daemons at once.
 const (
-	halfOpen   = 2000
-	slow       = 500
-	hammers    = 8
-	askEvery   = 50 * time.Millisecond
-	floodCalls = 100 // of the honest client, while it goes on
-	soonEnough = time.Second
+	halfOpenConnections = 2000
+	slowConnections     = 500
+	floodClients        = 8
+	honestInterval      = 50 * time.Millisecond
+	floodCalls          = 100 // of the honest client, while it goes on
+	maxHonestDelay      = time.Second
 )
 
-// flood opens connections and leaves them, begins requests and does not end them, and asks without a pause, while an honest client asks, too.
-func (a *attacked) flood() {
+// floodConnections opens connections and leaves them, begins requests and does not end them, and asks without a pause, while an honest client asks, too.
+func (a *attackedPool) floodConnections() {
 	ctx, cancel := context.WithCancel(a.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	sock := filepath.Join(a.nodes["submit"].dir, "run", "schedd.sock")
-	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	anonymousDialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	var open atomic.Int64
 	hold := func(n int, dial func() (net.Conn, error), text []byte) {
 		for range n {
@@ -45,24 +45,24 @@ func (a *attacked) flood() {
 		}
 	}
 	for _, daemon := range []string{"collector", "startd"} {
-		hold(halfOpen/2, func() (net.Conn, error) { return stranger.DialContext(ctx, "tcp", a.at[daemon]) }, nil)
+		hold(halfOpenConnections/2, func() (net.Conn, error) { return anonymousDialer.DialContext(ctx, "tcp", a.addresses[daemon]) }, nil)
 		own := a.ids["startd"].TLS()
-		hold(slow/4, func() (net.Conn, error) {
-			conn, err := stranger.DialContext(ctx, "tcp", a.at[daemon])
+		hold(slowConnections/4, func() (net.Conn, error) {
+			conn, err := anonymousDialer.DialContext(ctx, "tcp", a.addresses[daemon])
 			if err != nil {
 				return nil, err
 			}
-			conn.SetDeadline(time.Now().Add(patience))
+			conn.SetDeadline(time.Now().Add(awaitTimeout))
 			return tls.Client(conn, own), nil
-		}, unfinished("/roost.wire.Collector/Query"))
+		}, unfinishedRequest("/roost.wire.Collector/Query"))
 	}
-	hold(slow/2, func() (net.Conn, error) { return dialAs(mallory, sock) }, unfinished("/roost.wire.Schedd/Submit"))
-	if a.Logf("%d connections are held", open.Load()); open.Load() < (halfOpen+slow)*9/10 {
+	hold(slowConnections/2, func() (net.Conn, error) { return dialAs(mallory, sock) }, unfinishedRequest("/roost.wire.Schedd/Submit"))
+	if a.Logf("%d connections are held", open.Load()); open.Load() < (halfOpenConnections+slowConnections)*9/10 {
 		a.Errorf("that is no flood: may this process have so many descriptors?")
 	}
 	var floods atomic.Int64
-	for range hammers {
-		loud, node := wire.NewScheddClient(a.socket(mallory)), wire.NewCollectorClient(a.to("collector", a.ids["startd"]))
+	for range floodClients {
+		loud, node := wire.NewScheddClient(a.dialSchedd(mallory)), wire.NewCollectorClient(a.dialDaemon("collector", a.ids["startd"]))
 		running.Go(func() {
 			for ctx.Err() == nil {
 				loud.Health(ctx, &wire.HealthRequest{})
@@ -76,31 +76,31 @@ func (a *attacked) flood() {
 			}
 		})
 	}
-	honest := a.identity("honest", "schedd")
+	honest := a.newIdentity("honest", "schedd")
 	// Each question comes over a connection of its own, as each command's does.
 	asks := map[string]func(context.Context) error{
 		"schedd": func(ctx context.Context) error {
-			_, err := wire.NewScheddClient(a.socket(someone)).Health(ctx, &wire.HealthRequest{})
+			_, err := wire.NewScheddClient(a.dialSchedd(someone)).Health(ctx, &wire.HealthRequest{})
 			return err
 		},
 		"collector": func(ctx context.Context) error {
-			s, err := wire.NewCollectorClient(a.to("collector", honest)).Query(ctx, &wire.AdQuery{Type: "Machine"})
-			return first(s, err)
+			s, err := wire.NewCollectorClient(a.dialDaemon("collector", honest)).Query(ctx, &wire.AdQuery{Type: "Machine"})
+			return firstStreamError(s, err)
 		},
 		"startd": func(ctx context.Context) error {
-			s, err := wire.NewStartdClient(a.to("startd", honest)).Session(ctx)
+			s, err := wire.NewStartdClient(a.dialDaemon("startd", honest)).Session(ctx)
 			if err == nil {
 				err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: "honest", Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
 			}
-			return first(s, err)
+			return firstStreamError(s, err)
 		},
 	}
 	for name, ask := range asks {
 		var took []time.Duration
-		tick := time.NewTicker(askEvery)
+		tick := time.NewTicker(honestInterval)
 		for range floodCalls {
 			<-tick.C
-			one, done := context.WithTimeout(ctx, patience)
+			one, done := context.WithTimeout(ctx, awaitTimeout)
 			began := time.Now()
 			if err := ask(one); err != nil {
 				a.Errorf("%s does not answer an honest client: %v", name, err)
@@ -111,18 +111,18 @@ func (a *attacked) flood() {
 		tick.Stop()
 		slices.Sort(took)
 		a.Logf("%s: half of the answers within %v, nine of ten within %v, all within %v; %d calls of the flood so far", name, took[len(took)/2], took[len(took)*9/10], took[len(took)-1], floods.Load())
-		if took[len(took)*9/10] > soonEnough {
+		if took[len(took)*9/10] > maxHonestDelay {
 			a.Errorf("%s keeps an honest client waiting: %v", name, took)
 		}
 	}
-	a.logged("central", "hung up on a peer that did not say who it is")
-	if n := strings.Count(a.nodes["submit"].said(), "/Act REMOVE"); n > 10 {
+	a.awaitLogged("central", "hung up on a peer that did not say who it is")
+	if n := strings.Count(a.nodes["submit"].logText(), "/Act REMOVE"); n > 10 {
 		a.Errorf("a user has filled the log with %d lines", n)
 	}
 }
 
-// unfinished is the beginning of a call over HTTP/2, with five bytes of a message of a million (RFC 9113, RFC 7541: literals without an index).
-func unfinished(method string) []byte {
+// unfinishedRequest is the beginning of a call over HTTP/2, with five bytes of a message of a million (RFC 9113, RFC 7541: literals without an index).
+func unfinishedRequest(method string) []byte {
 	frame := func(kind, flags, stream byte, payload []byte) []byte {
 		n := len(payload)
 		return append([]byte{byte(n >> 16), byte(n >> 8), byte(n), kind, flags, 0, 0, 0, stream}, payload...)

@@ -17,12 +17,12 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// ads are what a rooted node may say of itself, and of others.
-func (a *attacked) ads() {
-	rogue := a.identity("exec2", "startd") // its own certificate: the node is its own, and nobody else's
-	conn := a.to("collector", rogue)
-	advertise := func(updates ...*wire.AdUpdate) error { return a.advertise(conn, updates...) }
-	alike := a.to("collector", a.identity("exec1.exec2", "startd"))
+// testForgedAds are what a rooted node may say of itself, and of others.
+func (a *attackedPool) testForgedAds() {
+	rogue := a.newIdentity("exec2", "startd") // its own certificate: the node is its own, and nobody else's
+	conn := a.dialDaemon("collector", rogue)
+	advertise := func(updates ...*wire.AdUpdate) error { return a.advertiseForged(conn, updates...) }
+	alike := a.dialDaemon("collector", a.newIdentity("exec1.exec2", "startd"))
 	machine := func(name, ad string) *wire.AdUpdate {
 		if !strings.Contains(ad, "Machine") {
 			ad = `[Machine = "exec2"; ` + ad[1:]
@@ -32,7 +32,7 @@ func (a *attacked) ads() {
 	}
 	nameless := machine("exec2", "[Cpus = 64]")
 	nameless.Ad = `[Machine = "exec2"; Cpus = 64]`
-	if err := a.advertise(alike, machine("exec1.exec2", `[Machine = "exec1.exec2"; Cpus = 0]`)); err != nil {
+	if err := a.advertiseForged(alike, machine("exec1.exec2", `[Machine = "exec1.exec2"; Cpus = 0]`)); err != nil {
 		a.Error(err)
 	}
 	var slots []*wire.AdUpdate
@@ -58,7 +58,7 @@ func (a *attacked) ads() {
 		{"less than nothing", []*wire.AdUpdate{machine("exec2", "[Disk = -1]")}, "is not an amount"},
 		{"much too much", []*wire.AdUpdate{machine("exec2", "[Gpus = 1e300]")}, "is not an amount"},
 		{"too deep", []*wire.AdUpdate{machine("exec2", "[x = "+strings.Repeat("(", 100_000)+"1"+strings.Repeat(")", 100_000)+"]")}, "ad of Machine"},
-		{"a calculation without end", []*wire.AdUpdate{machine("exec2", doubling(60))}, "is not an amount"},
+		{"a calculation without end", []*wire.AdUpdate{machine("exec2", exponentialAd(60))}, "is not an amount"},
 		{"2 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 2<<20)+`"]`)}, "is the most"},
 		{"10 MB", []*wire.AdUpdate{machine("exec2", `[x = "`+strings.Repeat("x", 10<<20)+`"]`)}, "is the most"},
 	} {
@@ -66,12 +66,12 @@ func (a *attacked) ads() {
 			a.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
 	}
-	a.logged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`, "refused a message that is too long")
+	a.awaitLogged("central", `msg="refused a call of /roost.wire.Collector/Advertise" daemon=collector peer=exec2`, "refused a message that is too long")
 }
 
-// advertise says what somebody says of machines, and returns the first refusal.
-func (a *attacked) advertise(conn *grpc.ClientConn, updates ...*wire.AdUpdate) (err error) {
-	ctx, cancel := context.WithTimeout(a.Context(), 2*patience)
+// advertiseForged says what somebody says of machines, and returns the first refusal.
+func (a *attackedPool) advertiseForged(conn *grpc.ClientConn, updates ...*wire.AdUpdate) (err error) {
+	ctx, cancel := context.WithTimeout(a.Context(), 2*awaitTimeout)
 	defer cancel()
 	stream, err := wire.NewCollectorClient(conn).Advertise(ctx)
 	for _, u := range updates {
@@ -84,8 +84,8 @@ func (a *attacked) advertise(conn *grpc.ClientConn, updates ...*wire.AdUpdate) (
 	return rpc.FromStatus(err)
 }
 
-// doubling is an ad whose Cpus takes 2^n steps to know.
-func doubling(n int) string {
+// exponentialAd is an ad whose Cpus takes 2^n steps to know.
+func exponentialAd(n int) string {
 	var b strings.Builder
 	b.WriteString("[Cpus = a0; ")
 	for i := range n {
@@ -95,34 +95,34 @@ func doubling(n int) string {
 	return b.String()
 }
 
-// attempts are what the certificate of one submit node opens of another's.
-func (a *attacked) attempts() {
-	startd := wire.NewStartdClient(a.to("startd", a.ids["schedd"]))
+// testForeignAttempts are what the certificate of one submit node opens of another's.
+func (a *attackedPool) testForeignAttempts() {
+	startd := wire.NewStartdClient(a.dialDaemon("startd", a.ids["schedd"]))
 	for _, who := range []struct {
 		schedd string
-		want   roost.Kind
+		want   roost.ErrorKind
 	}{{"submit", roost.PermissionDenied}, {"rogue-schedd", roost.NotFound}} {
 		ref := &wire.AttemptRef{Job: a.seq, Attempt: 1}
-		ctx, cancel := context.WithTimeout(a.Context(), patience)
+		ctx, cancel := context.WithTimeout(a.Context(), awaitTimeout)
 		tries := map[string]func() error{
 			"tail": func() error {
 				s, err := startd.Tail(ctx, &wire.TailRequest{Schedd: who.schedd, Attempt: ref})
-				return first(s, err)
+				return firstStreamError(s, err)
 			},
 			"fetch": func() error {
 				s, err := startd.Fetch(ctx, &wire.FetchRequest{Schedd: who.schedd, Attempt: ref, Names: []string{"\x00stdout"}})
-				return first(s, err)
+				return firstStreamError(s, err)
 			},
 			"image": func() error {
 				s, err := startd.FetchImage(ctx, &wire.FetchImageRequest{Schedd: who.schedd, Attempt: ref, Sequence: 1})
-				return first(s, err)
+				return firstStreamError(s, err)
 			},
 			"shell": func() error {
 				s, err := startd.Shell(ctx)
 				if err == nil {
 					s.Send(&wire.ShellInput{Schedd: who.schedd, Attempt: ref, Command: []string{"id"}})
 				}
-				return first(s, err)
+				return firstStreamError(s, err)
 			},
 			"put": func() error {
 				s, err := startd.Put(ctx)
@@ -148,29 +148,29 @@ func (a *attacked) attempts() {
 		}
 		cancel()
 	}
-	a.logged("exec1", `msg="refused a call of /roost.wire.Startd/Tail"`, "rogue-schedd may not speak for it")
-	images := wire.NewCheckpointServerClient(a.to("checkpoint-server", a.ids["schedd"]))
+	a.awaitLogged("exec1", `msg="refused a call of /roost.wire.Startd/Tail"`, "rogue-schedd may not speak for it")
+	images := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["schedd"]))
 	for _, seq := range []uint64{0, 1} {
 		req := &wire.FetchImageRequest{Schedd: "submit", Attempt: &wire.AttemptRef{Job: a.seq, Attempt: 1}, Sequence: seq}
 		s, err := images.Get(a.Context(), req)
-		if err := rpc.FromStatus(first(s, err)); !errors.Is(err, roost.PermissionDenied) {
+		if err := rpc.FromStatus(firstStreamError(s, err)); !errors.Is(err, roost.PermissionDenied) {
 			a.Errorf("another's image: got %v", err)
 		}
 		if _, err := images.Remove(a.Context(), req); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
 			a.Errorf("remove another's image: got %v", err)
 		}
 	}
-	a.images()
-	a.logged("central", "refused a call of /roost.wire.CheckpointServer/Get", "refused a call of /roost.wire.CheckpointServer/Remove")
+	a.testForeignImages()
+	a.awaitLogged("central", "refused a call of /roost.wire.CheckpointServer/Get", "refused a call of /roost.wire.CheckpointServer/Remove")
 }
 
-// images are what a node wants of a checkpoint server without the right to it: to put an image of an attempt that it does not have, and to get one.
-func (a *attacked) images() {
-	images, ref := wire.NewCheckpointServerClient(a.to("checkpoint-server", a.ids["startd"])), &wire.AttemptRef{Job: a.seq, Attempt: 1}
-	for _, want := range []roost.Kind{roost.Unavailable, roost.Invalid} { // it shows no right, or one that it has made
+// testForeignImages are what a node wants of a checkpoint server without the right to it: to put an image of an attempt that it does not have, and to get one.
+func (a *attackedPool) testForeignImages() {
+	images, ref := wire.NewCheckpointServerClient(a.dialDaemon("checkpoint-server", a.ids["startd"])), &wire.AttemptRef{Job: a.seq, Attempt: 1}
+	for _, want := range []roost.ErrorKind{roost.Unavailable, roost.Invalid} { // it shows no right, or one that it has made
 		right := map[bool][]byte{true: []byte("right")}[want == roost.Invalid]
 		get, err := images.Get(a.Context(), &wire.FetchImageRequest{Schedd: "submit", Attempt: ref, Sequence: 1, Capability: right})
-		if err := rpc.FromStatus(first(get, err)); !errors.Is(err, want) {
+		if err := rpc.FromStatus(firstStreamError(get, err)); !errors.Is(err, want) {
 			a.Errorf("a node gets the image of an attempt that it does not have: %v, want %v", err, want)
 		}
 		put, err := images.Put(a.Context())
@@ -184,18 +184,18 @@ func (a *attacked) images() {
 	}
 }
 
-// first is the error of a stream's first message, if it does not come.
-func first[T any](s interface{ Recv() (*T, error) }, err error) error {
+// firstStreamError is the error of a stream's first message, if it does not come.
+func firstStreamError[T any](s interface{ Recv() (*T, error) }, err error) error {
 	if err == nil {
 		_, err = s.Recv()
 	}
 	return err
 }
 
-// session opens a conversation with a startd as a schedd.
-func (a *attacked) session(daemon, name string, id *rpc.Identity) wire.Startd_SessionClient {
+// openSession opens a conversation with a startd as a schedd.
+func (a *attackedPool) openSession(daemon, name string, id *rpc.Identity) wire.Startd_SessionClient {
 	a.Helper()
-	s, err := wire.NewStartdClient(a.to(daemon, id)).Session(a.Context())
+	s, err := wire.NewStartdClient(a.dialDaemon(daemon, id)).Session(a.Context())
 	if err == nil {
 		err = s.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: &wire.SessionHello{Schedd: name, Incarnation: uint64(time.Now().UnixNano()), Started: 1}}})
 	}
@@ -205,13 +205,13 @@ func (a *attacked) session(daemon, name string, id *rpc.Identity) wire.Startd_Se
 	return s
 }
 
-// claims are asked for without a grant, with one that was used, and for what others have.
-func (a *attacked) claims() {
-	s := a.session("startd", "submit", a.ids["schedd"])
+// testForgedClaims are asked for without a grant, with one that was used, and for what others have.
+func (a *attackedPool) testForgedClaims() {
+	s := a.openSession("startd", "submit", a.ids["schedd"])
 	if _, err := s.Recv(); !errors.Is(rpc.FromStatus(err), roost.PermissionDenied) {
 		a.Errorf("a conversation as another schedd: got %v", err)
 	}
-	s = a.session("startd", "rogue-schedd", a.ids["schedd"])
+	s = a.openSession("startd", "rogue-schedd", a.ids["schedd"])
 	next := func(s wire.Startd_SessionClient) *wire.FromStartd {
 		m, err := s.Recv()
 		if err != nil {
@@ -222,9 +222,9 @@ func (a *attacked) claims() {
 	if w := next(s).GetWelcome(); w == nil || len(w.GetClaims()) > 0 {
 		a.Errorf("the welcome shows %v", w)
 	}
-	a.logged("exec1", `msg="claim made"`)
+	a.awaitLogged("exec1", `msg="claim made"`)
 	var theirs, number, epoch uint64
-	_, text, _ := strings.Cut(a.nodes["exec1"].said(), `msg="claim made" daemon=startd name=exec1 `)
+	_, text, _ := strings.Cut(a.nodes["exec1"].logText(), `msg="claim made" daemon=startd name=exec1 `)
 	if _, err := fmt.Sscanf(text, "claim=%d grant=%d epoch=%d", &theirs, &number, &epoch); err != nil {
 		a.Fatal(err)
 	}
@@ -245,8 +245,8 @@ func (a *attacked) claims() {
 			}
 		}
 	}
-	a.logged("exec1", "refused to give up a claim", "activation refused")
-	s = a.session("startd", "rogue-schedd", a.ids["schedd"]) // the startd may have had enough of the other
+	a.awaitLogged("exec1", "refused to give up a claim", "activation refused")
+	s = a.openSession("startd", "rogue-schedd", a.ids["schedd"]) // the startd may have had enough of the other
 	grant := &wire.Grant{Id: 1 << 40, Epoch: epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 100, Memory: 1 << 20}}
 	claim := func(s wire.Startd_SessionClient, g *wire.Grant, capability []byte) *wire.ClaimReply {
 		s.Send(&wire.ToStartd{Of: &wire.ToStartd_Claim{Claim: &wire.ClaimRequest{
@@ -258,44 +258,44 @@ func (a *attacked) claims() {
 			}
 		}
 	}
-	keys := a.keys()
-	other := a.session("other", "rogue-schedd", a.ids["schedd"])
+	keys := a.testNegotiatorKeys()
+	other := a.openSession("other", "rogue-schedd", a.ids["schedd"])
 	for name, got := range map[string]*wire.ClaimReply{
 		"no grant":             claim(s, grant, nil),
 		"a guess":              claim(s, grant, make([]byte, 32)),
-		"for another's key":    claim(s, grant, wire.Capability(keys["exec2"], grant, "rogue-schedd")),
-		"for another machine":  claim(other, grant, wire.Capability(keys["exec1"], grant, "rogue-schedd")),
-		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.Capability(keys["exec1"], grant, "rogue-schedd")),
-		"of another schedd":    claim(s, grant, wire.Capability(keys["exec1"], grant, "submit")),
+		"for another's key":    claim(s, grant, wire.ClaimToken(keys["exec2"], grant, "rogue-schedd")),
+		"for another machine":  claim(other, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
+		"of more than granted": claim(s, &wire.Grant{Id: grant.Id, Epoch: grant.Epoch, Owner: "ann", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")),
+		"of another schedd":    claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "submit")),
 	} {
 		if got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "not made for this machine") {
 			a.Errorf("%s: got %v", name, got)
 		}
 	}
 	// With the key that only negotiators have, the grant is good: once, and not for whoever has overheard it, nor after a newer negotiator has spoken.
-	if got := claim(s, grant, wire.Capability(keys["exec1"], grant, "rogue-schedd")); got.GetClaim() == 0 {
+	if got := claim(s, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-schedd")); got.GetClaim() == 0 {
 		a.Fatalf("a grant: got %v", got)
 	}
-	second := a.session("startd", "rogue-two", a.identity("rogue-two", "schedd"))
-	if got := claim(second, grant, wire.Capability(keys["exec1"], grant, "rogue-two")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
+	second := a.openSession("startd", "rogue-two", a.newIdentity("rogue-two", "schedd"))
+	if got := claim(second, grant, wire.ClaimToken(keys["exec1"], grant, "rogue-two")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "used before") {
 		a.Errorf("the same by another schedd: got %v", got)
 	}
 	old := &wire.Grant{Id: grant.Id + 1, Epoch: grant.Epoch - 1, Owner: "ann", Node: "exec1", Resources: grant.Resources}
-	if got := claim(s, old, wire.Capability(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
+	if got := claim(s, old, wire.ClaimToken(keys["exec1"], old, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "epoch") {
 		a.Errorf("of an epoch that is over: got %v", got)
 	}
 	// A negotiator that gives away more than the machine has.
 	over := &wire.Grant{Id: grant.Id + 2, Epoch: grant.Epoch, Owner: "ann", Node: "exec1", Resources: &wire.Resources{MilliCpu: 4000, Memory: 1 << 20}}
-	if got := claim(s, over, wire.Capability(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "of 4 cpus") {
+	if got := claim(s, over, wire.ClaimToken(keys["exec1"], over, "rogue-schedd")); got.GetClaim() != 0 || !strings.Contains(got.GetReason(), "of 4 cpus") {
 		a.Errorf("of more than there is: got %v", got)
 	}
-	a.logged("exec1", `msg="claim refused"`)
+	a.awaitLogged("exec1", `msg="claim refused"`)
 }
 
-// keys are what negotiators alone know of the machines.
-func (a *attacked) keys() map[string][]byte {
+// testNegotiatorKeys are what negotiators alone know of the machines.
+func (a *attackedPool) testNegotiatorKeys() map[string][]byte {
 	a.Helper()
-	stream, err := wire.NewCollectorClient(a.to("collector", a.ids["negotiator"])).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
+	stream, err := wire.NewCollectorClient(a.dialDaemon("collector", a.ids["negotiator"])).Watch(a.Context(), &wire.WatchAds{Type: "Machine"})
 	if err != nil {
 		a.Fatal(err)
 	}
@@ -316,21 +316,21 @@ func (a *attacked) keys() map[string][]byte {
 	}
 }
 
-// users try what commands there are, and look into every directory.
-func (a *attacked) users() {
+// testUserAccess try what commands there are, and look into every directory.
+func (a *attackedPool) testUserAccess() {
 	for _, verb := range []string{"rm", "hold", "release", "suspend", "resume", "checkpoint", "retry"} {
-		if _, stderr, code := a.as(mallory, verb, a.job); code == 0 || !strings.Contains(stderr, "it belongs to") {
+		if _, stderr, code := a.runAs(mallory, verb, a.job); code == 0 || !strings.Contains(stderr, "it belongs to") {
 			a.Errorf("roost %s: exit %d\n%s", verb, code, stderr)
 		}
 	}
-	a.logged("submit", "/Act HOLD", "/Act RELEASE", "/Act REMOVE", "/Act RETRY", "/Act CHECKPOINT", "/Act SUSPEND", "/Act RESUME")
+	a.awaitLogged("submit", "/Act HOLD", "/Act RELEASE", "/Act REMOVE", "/Act RETRY", "/Act CHECKPOINT", "/Act SUSPEND", "/Act RESUME")
 	for _, args := range [][]string{{"logs", a.job}, {"ssh", a.job, "cat", "/proc/1/environ"}, {"show", a.job, "--json"}, {"history"}, {"why", a.job}} {
-		stdout, stderr, _ := a.as(mallory, args...)
+		stdout, stderr, _ := a.runAs(mallory, args...)
 		if strings.Contains(stdout+stderr, "hunter2") {
 			a.Errorf("roost %s: it was shown\n%s%s", strings.Join(args, " "), stdout, stderr)
 		}
 	}
-	a.logged("submit", "refused a call of /roost.wire.Schedd/Logs", "refused a call of /roost.wire.Schedd/Shell")
+	a.awaitLogged("submit", "refused a call of /roost.wire.Schedd/Logs", "refused a call of /roost.wire.Schedd/Shell")
 	look := exec.Command("grep", "-rlsa", "hunter2", a.dir, "/proc/self/cwd")
 	look.Dir = "/dev/shm"
 	look.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: mallory.uid, Gid: mallory.gid}}

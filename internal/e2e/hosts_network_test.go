@@ -12,30 +12,30 @@ import (
 	"time"
 )
 
-// network is a switch and the hosts on it, each in a network namespace of its own, so that nothing of it is to be seen on the machine itself and
+// testNetwork is a switch and the hosts on it, each in a network namespace of its own, so that nothing of it is to be seen on the machine itself and
 // two of them never meet. Namespaces are named after the process that made them, and numbered.
-type network struct {
+type testNetwork struct {
 	*testing.T
-	prefix string
-	spaces []string
-	ether  *ether // nil: the hosts are on a bridge of the kernel's
+	prefix        string
+	spaces        []string
+	virtualSwitch *virtualSwitch // nil: the hosts are on a bridge of the kernel's
 }
 
-const spacePrefix = "roost-test-"
+const namespacePrefix = "roost-test-"
 
 // newNetwork makes the switch, or skips the test where that cannot be. What an earlier test left that was killed is removed.
-func newNetwork(t *testing.T) *network {
+func newNetwork(t *testing.T) *testNetwork {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: several hosts need network namespaces, which only root can make; nothing over the network is tested")
 	}
 	if _, err := exec.LookPath("ip"); err != nil {
 		t.Skip("SKIPPED: there is no ip (install iproute2); nothing over the network is tested")
 	}
-	n := &network{T: t}
-	n.sweep()
+	n := &testNetwork{T: t}
+	n.removeStale()
 	for number := 1; ; number++ { // other tests of this process have networks, too
-		n.prefix = fmt.Sprintf("%s%d-%d-", spacePrefix, os.Getpid(), number)
-		out, err := exec.Command("ip", "netns", "add", n.space("switch")).CombinedOutput()
+		n.prefix = fmt.Sprintf("%s%d-%d-", namespacePrefix, os.Getpid(), number)
+		out, err := exec.Command("ip", "netns", "add", n.namespaceName("switch")).CombinedOutput()
 		if err == nil {
 			break
 		}
@@ -43,45 +43,49 @@ func newNetwork(t *testing.T) *network {
 			t.Skipf("SKIPPED: network namespaces cannot be made here: %s", out)
 		}
 	}
-	t.Cleanup(n.remove)
-	n.spaces = append(n.spaces, n.space("switch"))
-	n.ip("-n", n.space("switch"), "link", "add", "bridge", "type", "bridge")
-	n.ip("-n", n.space("switch"), "link", "set", "bridge", "up")
+	t.Cleanup(n.removeNetwork)
+	n.spaces = append(n.spaces, n.namespaceName("switch"))
+	n.runIP("-n", n.namespaceName("switch"), "link", "add", "bridge", "type", "bridge")
+	n.runIP("-n", n.namespaceName("switch"), "link", "set", "bridge", "up")
 	return n
 }
 
-func (n *network) space(host string) string { return n.prefix + host }
+func (n *testNetwork) namespaceName(host string) string { return n.prefix + host }
 
-func (n *network) ip(args ...string) {
+func (n *testNetwork) runIP(args ...string) {
 	n.Helper()
 	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
 		n.Fatalf("ip %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
-// attach makes a host with that address.
-func (n *network) attach(host, address string) {
+// attachHost makes a host with that address.
+func (n *testNetwork) attachHost(host, address string) {
 	n.Helper()
-	at, sw := n.space(host), n.space("switch")
-	n.ip("netns", "add", at)
+	at, sw := n.namespaceName(host), n.namespaceName("switch")
+	n.runIP("netns", "add", at)
 	n.spaces = append(n.spaces, at)
-	if n.ether == nil {
-		n.ip("-n", sw, "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", at)
-		n.ip("-n", sw, "link", "set", host, "master", "bridge", "up")
-	} else if err := n.ether.plug(host, at); err != nil {
+	if n.virtualSwitch == nil {
+		n.runIP("-n", sw, "link", "add", host, "type", "veth", "peer", "name", "eth0", "netns", at)
+		n.runIP("-n", sw, "link", "set", host, "master", "bridge", "up")
+	} else if err := n.virtualSwitch.addPort(host, at); err != nil {
 		n.Fatal(err)
 	}
-	n.ip("-n", at, "addr", "add", address+"/24", "dev", "eth0")
-	n.ip("-n", at, "link", "set", "eth0", "up")
-	n.ip("-n", at, "link", "set", "lo", "up")
+	n.runIP("-n", at, "addr", "add", address+"/24", "dev", "eth0")
+	n.runIP("-n", at, "link", "set", "eth0", "up")
+	n.runIP("-n", at, "link", "set", "lo", "up")
 }
 
-// cut pulls a host's plug out of the switch; mend puts it back.
-func (n *network) cut(host string)  { n.ip("-n", n.space("switch"), "link", "set", host, "down") }
-func (n *network) mend(host string) { n.ip("-n", n.space("switch"), "link", "set", host, "up") }
+// unplug pulls a host's plug out of the switch; mend puts it back.
+func (n *testNetwork) unplug(host string) {
+	n.runIP("-n", n.namespaceName("switch"), "link", "set", host, "down")
+}
+func (n *testNetwork) replug(host string) {
+	n.runIP("-n", n.namespaceName("switch"), "link", "set", host, "up")
+}
 
-// processes lists what runs in a namespace.
-func processes(space string) (pids []int) {
+// namespaceProcesses lists what runs in a namespace.
+func namespaceProcesses(space string) (pids []int) {
 	out, _ := exec.Command("ip", "netns", "pids", space).Output()
 	for _, field := range strings.Fields(string(out)) {
 		if pid, err := strconv.Atoi(field); err == nil && pid != os.Getpid() {
@@ -91,21 +95,21 @@ func processes(space string) (pids []int) {
 	return pids
 }
 
-// crash ends all that runs on a host, as a loss of power does.
-func (n *network) crash(host string) {
-	if !killSpace(n.space(host)) {
+// crashHost ends all that runs on a host, as a loss of power does.
+func (n *testNetwork) crashHost(host string) {
+	if !killNamespace(n.namespaceName(host)) {
 		n.Errorf("%s: processes cannot be killed", host)
 	}
 }
 
-// killSpace kills until nothing is left, for what is being killed may fork.
-func killSpace(space string) bool {
+// killNamespace kills until nothing is left, for what is being killed may fork.
+func killNamespace(space string) bool {
 	late := time.NewTimer(10 * time.Second)
 	defer late.Stop()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		pids := processes(space)
+		pids := namespaceProcesses(space)
 		if len(pids) == 0 {
 			return true
 		}
@@ -120,9 +124,9 @@ func killSpace(space string) bool {
 	}
 }
 
-func (n *network) remove() {
+func (n *testNetwork) removeNetwork() {
 	for _, space := range n.spaces {
-		if !killSpace(space) {
+		if !killNamespace(space) {
 			n.Errorf("%s: processes cannot be killed", space)
 		}
 		if out, err := exec.Command("ip", "netns", "del", space).CombinedOutput(); err != nil {
@@ -131,17 +135,17 @@ func (n *network) remove() {
 	}
 }
 
-// sweep removes the namespaces of tests that are not there any more.
-func (n *network) sweep() {
-	left, _ := filepath.Glob("/run/netns/" + spacePrefix + "*")
+// removeStale removes the namespaces of tests that are not there any more.
+func (n *testNetwork) removeStale() {
+	left, _ := filepath.Glob("/run/netns/" + namespacePrefix + "*")
 	for _, path := range left {
 		space := filepath.Base(path)
-		owner, _, _ := strings.Cut(strings.TrimPrefix(space, spacePrefix), "-")
+		owner, _, _ := strings.Cut(strings.TrimPrefix(space, namespacePrefix), "-")
 		pid, err := strconv.Atoi(owner)
 		if err != nil || pid == os.Getpid() || syscall.Kill(pid, 0) == nil {
 			continue
 		}
-		killSpace(space)
+		killNamespace(space)
 		exec.Command("ip", "netns", "del", space).Run()
 	}
 }

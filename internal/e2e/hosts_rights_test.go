@@ -19,22 +19,22 @@ import (
 )
 
 // Whoever may reach the socket may submit, and tasks have the user's rights and no others; users of the system are told that they may not.
-func (h *hosts) usersAreThemselves() {
-	for _, refused := range []user{{0, 0}, {33, 33}, {999, 999}} {
-		_, stderr, code := h.as(refused, "run", "--", "id")
+func (h *hostPool) usersAreThemselves() {
+	for _, refused := range []commandUser{{0, 0}, {33, 33}, {999, 999}} {
+		_, stderr, code := h.runAs(refused, "run", "--", "id")
 		if code != 77 || !strings.Contains(stderr, "jobs of root and of system users are not taken here") {
 			h.Errorf("uid %d: exit %d\n%s", refused.uid, code, stderr)
 		}
 	}
-	if _, stderr, code := h.as(user{65534, 65534}, "run", "--", "id"); code != 77 || !strings.Contains(stderr, "that is nobody, as whom the kernel") {
+	if _, stderr, code := h.runAs(commandUser{65534, 65534}, "run", "--", "id"); code != 77 || !strings.Contains(stderr, "that is nobody, as whom the kernel") {
 		h.Errorf("nobody: exit %d\n%s", code, stderr)
 	}
-	for _, taken := range []user{{54322, 54322}, {12345, 54321}} {
+	for _, taken := range []commandUser{{54322, 54322}, {12345, 54321}} {
 		dir := filepath.Join(h.dir, fmt.Sprintf("home-%d", taken.uid))
 		if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, int(taken.uid), int(taken.gid))); err != nil {
 			h.Fatal(err)
 		}
-		stdout, stderr, code := h.as(taken, "run", "-q", "-C", dir, "--", "sh", "-c",
+		stdout, stderr, code := h.runAs(taken, "run", "-q", "-C", dir, "--", "sh", "-c",
 			`id -u; id -g; id -G; umask; grep -E "^(CapEff|CapBnd|NoNewPrivs|Groups):" /proc/self/status; cp /proc/self/status made; ls -ld . >&2`)
 		if code != 0 {
 			h.Errorf("uid %d: exit %d\n%s%s", taken.uid, code, stdout, stderr)
@@ -49,33 +49,33 @@ func (h *hosts) usersAreThemselves() {
 			h.Errorf("uid %d: its file: %v, of %d:%d", taken.uid, err, st.Uid, st.Gid)
 		}
 	}
-	id := h.submit(`job "mine" { command = ["sh", "-c", "echo secret"] }`)
-	h.must("wait", "-q", "--timeout", "1m", id)
-	if stdout, stderr, code := h.as(user{65534, 65534}, "logs", id); code == 0 || strings.Contains(stdout, "secret") {
+	id := h.submitJob(`job "mine" { command = ["sh", "-c", "echo secret"] }`)
+	h.mustAs("wait", "-q", "--timeout", "1m", id)
+	if stdout, stderr, code := h.runAs(commandUser{65534, 65534}, "logs", id); code == 0 || strings.Contains(stdout, "secret") {
 		h.Errorf("another user reads the output: exit %d\n%s%s", code, stdout, stderr)
 	}
 }
 
 // Strangers are refused: an execute node with the certificate of another pool's authority, one without any, and one whose certificate is for
 // another part. None of them becomes a machine of the pool.
-func (h *hosts) strangersAreRefused() {
-	ours, foreign := filepath.Join(h.dir, "ca"), h.authority("foreign-ca")
-	theirs := h.issue(foreign, "rogue1", auth.Startd)
-	h.execute("rogue1", "10.111.0.21", theirs).start()
-	h.execute("rogue2", "10.111.0.22", h.issue(ours, "rogue2", auth.Schedd)).start()
-	mixed := &config.TLS{CA: filepath.Join(ours, "ca.pem"), Certificate: theirs.Certificate, Key: theirs.Key}
-	h.execute("rogue3", "10.111.0.23", mixed).start()
+func (h *hostPool) foreignNodesAreRefused() {
+	ours, foreign := filepath.Join(h.dir, "ca"), h.startAuthority("foreign-ca")
+	theirs := h.issueCertificate(foreign, "rogue1", auth.Startd)
+	h.addExecuteNode("rogue1", "10.111.0.21", theirs).start()
+	h.addExecuteNode("rogue2", "10.111.0.22", h.issueCertificate(ours, "rogue2", auth.Schedd)).start()
+	mixed := &config.TLSFiles{CA: filepath.Join(ours, "ca.pem"), Certificate: theirs.Certificate, Key: theirs.Key}
+	h.addExecuteNode("rogue3", "10.111.0.23", mixed).start()
 	for rogue, why := range map[string]string{
 		"rogue1": "the certificate was signed by another pool's authority", // is what it says of the collector's
 		"rogue2": "the certificate of rogue2 is for [schedd]",
 		"rogue3": "the certificate was signed by another pool's authority", // is what it says of its own
 	} {
-		h.await(rogue+" is told why", func() bool { return strings.Contains(h.nodes[rogue].said(), why) })
+		h.awaitTrue(rogue+" is told why", func() bool { return strings.Contains(h.nodes[rogue].logText(), why) })
 	}
-	good := h.issue(ours, "probe", auth.Startd)
+	good := h.issueCertificate(ours, "probe", auth.Startd)
 	for _, tt := range []struct {
 		name string
-		cert *config.TLS
+		cert *config.TLSFiles
 		want string
 	}{
 		{"no certificate", nil, "certificate required"},
@@ -83,24 +83,24 @@ func (h *hosts) strangersAreRefused() {
 		{"one of the pool", good, ""},
 	} {
 		for _, addr := range []string{collectorAddr, negotiatorAddr, "10.111.0.11:9703"} {
-			err := h.probe("rogue1", addr, tt.cert)
+			err := h.probeDaemon("rogue1", addr, tt.cert)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				h.Errorf("%s at %s: got %v, want %q", tt.name, addr, err, tt.want)
 			}
 		}
 	}
-	if got := h.machines(); !slices.Equal(got, []string{"exec1", "exec2"}) {
+	if got := h.machineNames(); !slices.Equal(got, []string{"exec1", "exec2"}) {
 		h.Errorf("the pool has %v", got)
 	}
-	h.Logf("rogue1: %s\nrogue2: %s\nrogue3: %s", h.nodes["rogue1"].said(), h.nodes["rogue2"].said(), h.nodes["rogue3"].said())
+	h.Logf("rogue1: %s\nrogue2: %s\nrogue3: %s", h.nodes["rogue1"].logText(), h.nodes["rogue2"].logText(), h.nodes["rogue3"].logText())
 	for _, rogue := range []string{"rogue1", "rogue2", "rogue3"} {
-		h.nodes[rogue].stop()
+		h.nodes[rogue].stopMaster()
 	}
 }
 
-// probe connects from a host to a daemon and waits for the first bytes of HTTP/2: a server of TLS 1.3 refuses a client after the client's part of
+// probeDaemon connects from a host to a daemon and waits for the first bytes of HTTP/2: a server of TLS 1.3 refuses a client after the client's part of
 // the handshake is over.
-func (h *hosts) probe(from, addr string, files *config.TLS) error {
+func (h *hostPool) probeDaemon(from, addr string, files *config.TLSFiles) error {
 	own := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}}
 	if files != nil {
 		pair, err := tls.LoadX509KeyPair(files.Certificate, files.Key)
@@ -109,13 +109,13 @@ func (h *hosts) probe(from, addr string, files *config.TLS) error {
 		}
 		own.Certificates = []tls.Certificate{pair}
 	}
-	raw, err := dialFrom(h.net.space(from), addr)
+	raw, err := dialFrom(h.net.namespaceName(from), addr)
 	if err != nil {
 		return err
 	}
 	defer raw.Close()
 	conn := tls.Client(raw, own)
-	conn.SetDeadline(time.Now().Add(patience))
+	conn.SetDeadline(time.Now().Add(awaitTimeout))
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func dialFrom(space, addr string) (net.Conn, error) {
 	if err := unix.Setns(int(away.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, err
 	}
-	conn, err := net.DialTimeout("tcp", addr, patience)
+	conn, err := net.DialTimeout("tcp", addr, awaitTimeout)
 	if err := unix.Setns(int(home.Fd()), unix.CLONE_NEWNET); err != nil {
 		return nil, err // the thread stays locked, and nobody else runs on it
 	}

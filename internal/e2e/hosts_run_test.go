@@ -8,24 +8,24 @@ func TestHosts(t *testing.T) {
 	h := startHosts(t)
 	for _, tt := range []struct {
 		name string
-		run  func(*hosts)
+		run  func(*hostPool)
 	}{
-		{"files travel", (*hosts).filesTravel},
-		{"output is kept", (*hosts).outputIsKept},
-		{"a task is followed", (*hosts).followed},
-		{"transfer never", (*hosts).neverTravels},
-		{"input is missing", (*hosts).inputIsMissing},
-		{"transfers are broken", (*hosts).transfersAreBroken},
-		{"users are themselves", (*hosts).usersAreThemselves},
-		{"shells are the owners", (*hosts).shellsAreTheOwners},
-		{"strangers are refused", (*hosts).strangersAreRefused},
-		{"a link is cut", (*hosts).linkIsCut},
-		{"a startd is killed", (*hosts).startdIsKilled},
-		{"the submit node is killed", (*hosts).submitNodeIsKilled},
-		{"the central manager is down", (*hosts).centralIsDown},
-		{"a machine of a program is lost", (*hosts).machineOfProgramIsLost},
-		{"nodes are lost", (*hosts).nodesAreLost},
+		{"files travel", (*hostPool).filesAreTransferred},
+		{"output is kept", (*hostPool).undeclaredOutput},
+		{"a task is followed", (*hostPool).outputIsFollowed},
+		{"transfer never", (*hostPool).fixedFilesJobWaits},
+		{"input is missing", (*hostPool).inputIsMissing},
+		{"transfers are broken", (*hostPool).transfersAreBroken},
+		{"users are themselves", (*hostPool).usersAreThemselves},
+		{"shells are the owners", (*hostPool).shellsAreTheOwners},
+		{"strangers are refused", (*hostPool).foreignNodesAreRefused},
+		{"a link is cut", (*hostPool).linkIsCut},
+		{"a startd is killed", (*hostPool).startdIsKilled},
+		{"the submit node is killed", (*hostPool).submitNodeIsKilled},
+		{"the central manager is down", (*hostPool).centralIsDown},
+		{"a machine of a program is lost", (*hostPool).machineOfProgramIsLost},
+		{"nodes are lost", (*hostPool).nodesAreLost},
 	} {
-		t.Run(tt.name, func(t *testing.T) { tt.run(h.in(t)) })
+		t.Run(tt.name, func(t *testing.T) { tt.run(h.forSubtest(t)) })
 	}
 }

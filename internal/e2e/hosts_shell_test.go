@@ -11,38 +11,38 @@ import (
 
 // A task of a host far away is entered as its owner, by its owner and by root, and by nobody else; and what runs there dies with the daemon that
 // watches over it.
-func (h *hosts) shellsAreTheOwners() {
-	id, g := h.waiting("entered", "exec1", "60s", 8)
+func (h *hostPool) shellsAreTheOwners() {
+	id, g := h.submitGated("entered", "exec1", "60s", 8)
 	who := fmt.Sprintf("%d %d %d exec1\n", someone.uid, someone.gid, someone.gid)
 	const look = `echo $(id -u) $(id -g) $(id -G) $ROOST_NODE`
 	for _, tt := range []struct {
-		user user
+		user commandUser
 		code int
 		out  string
 	}{
 		{someone, 0, who},
-		{user{0, 0}, 0, who},
-		{user{54321, 12345}, 77, ""},
-		{user{65534, 65534}, 77, ""},
+		{commandUser{0, 0}, 0, who},
+		{commandUser{54321, 12345}, 77, ""},
+		{commandUser{65534, 65534}, 77, ""},
 	} {
-		stdout, stderr, code := h.as(tt.user, "ssh", id, "sh", "-c", look)
+		stdout, stderr, code := h.runAs(tt.user, "ssh", id, "sh", "-c", look)
 		if code != tt.code || stdout != tt.out || code == 77 && !strings.Contains(stderr, "only its owner may enter it") {
 			h.Errorf("uid %d: exit %d, want %d\n%s%s", tt.user.uid, code, tt.code, stdout, stderr)
 		}
 	}
-	stdout, _, _ := h.as(someone, "ssh", id, "grep", "-E", "^(CapEff|NoNewPrivs):", "/proc/self/status")
+	stdout, _, _ := h.runAs(someone, "ssh", id, "grep", "-E", "^(CapEff|NoNewPrivs):", "/proc/self/status")
 	if stdout != "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n" {
 		h.Errorf("a shell has\n%s", stdout)
 	}
 	h.shellIsOrphaned(id)
 	h.shellOfANodeThatIsAway(id)
-	g.open()
-	h.ended(id, "entered", 8)
+	g.openGate()
+	h.awaitCompleted(id, "entered", 8)
 }
 
 // shellIsOrphaned kills the startd under an open shell.
-func (h *hosts) shellIsOrphaned(id string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (h *hostPool) shellIsOrphaned(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), awaitTimeout)
 	defer cancel()
 	cmd := h.command(ctx, someone, "ssh", id, "sh", "-c", "echo in; exec sleep 424242")
 	out, err := cmd.StdoutPipe()
@@ -55,32 +55,32 @@ func (h *hosts) shellIsOrphaned(id string) {
 	if _, err := out.Read(make([]byte, 3)); err != nil {
 		h.Fatal(err)
 	}
-	before := h.nodes["exec1"].daemon("startd")
+	before := h.nodes["exec1"].daemonPID("startd")
 	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
 		h.Fatal(err)
 	}
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != 69 {
 		h.Errorf("the shell's exit status is %d, want 69", cmd.ProcessState.ExitCode())
 	}
-	h.await("nothing is left of the shell", func() bool { return !runs("sleep\x00424242") })
-	h.await("another startd serves", func() bool { now := h.nodes["exec1"].daemon("startd"); return now != 0 && now != before })
-	h.await("the task can be entered again", func() bool { stdout, _, _ := h.as(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
+	h.awaitTrue("nothing is left of the shell", func() bool { return !hasCommandLine("sleep\x00424242") })
+	h.awaitTrue("another startd serves", func() bool { now := h.nodes["exec1"].daemonPID("startd"); return now != 0 && now != before })
+	h.awaitTrue("the task can be entered again", func() bool { stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
 }
 
 // shellOfANodeThatIsAway asks for one while the node's daemons are stopped dead.
-func (h *hosts) shellOfANodeThatIsAway(id string) {
+func (h *hostPool) shellOfANodeThatIsAway(id string) {
 	n := h.nodes["exec1"]
-	n.kill()
-	h.await("the schedd sees that the node is away", func() bool {
-		_, stderr, code := h.as(someone, "ssh", id, "true")
+	n.killMaster()
+	h.awaitTrue("the schedd sees that the node is away", func() bool {
+		_, stderr, code := h.runAs(someone, "ssh", id, "true")
 		return code == 69 && strings.Contains(stderr, "exec1")
 	})
 	n.start()
-	h.await("the task can be entered again", func() bool { stdout, _, _ := h.as(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
+	h.awaitTrue("the task can be entered again", func() bool { stdout, _, _ := h.runAs(someone, "ssh", id, "echo", "again"); return stdout == "again\n" })
 }
 
-// runs reports whether a process has that command line.
-func runs(line string) bool {
+// hasCommandLine reports whether a process has that command line.
+func hasCommandLine(line string) bool {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range files {
 		if args, _ := os.ReadFile(file); strings.HasPrefix(string(args), line) {

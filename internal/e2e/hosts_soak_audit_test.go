@@ -16,34 +16,34 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// audit holds what was seen of a round, by the tasks themselves above all, against the promises.
-func (s *soak) audit(calm time.Time) {
+// auditRound holds what was seen of a round, by the tasks themselves above all, against the promises.
+func (s *soakPool) auditRound(calm time.Time) {
 	s.Helper()
-	o := &observer{soak: s, claims: map[beat]uint64{}, short: map[beat]bool{}}
-	for name, cores := range s.cores() {
-		o.see(s.roundBegan(), audit.Seen{What: audit.Offered, Node: name, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
+	o := &soakObserver{soakPool: s, claims: map[heartbeatSpan]uint64{}, diskFullAttempts: map[heartbeatSpan]bool{}}
+	for name, cores := range s.availableCores() {
+		o.addRecord(s.roundStart(), audit.Event{Type: audit.Offered, Node: name, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
 	}
-	o.see(s.roundBegan(), audit.Seen{What: audit.Injected, Note: "the first fault"})
-	o.see(calm, audit.Seen{What: audit.Calm})
+	o.addRecord(s.roundStart(), audit.Event{Type: audit.Injected, Detail: "the first fault"})
+	o.addRecord(calm, audit.Event{Type: audit.FaultsEnded})
 	for _, w := range s.jobs {
-		o.job(w)
+		o.addJob(w)
 	}
 	for _, a := range s.absences {
-		o.absence(a)
+		o.addSilence(a)
 	}
 	now := time.Now()
 	for _, name := range soakSubmits {
-		o.see(now, audit.Seen{What: audit.Recovered, Node: name, Jobs: o.known[name]})
+		o.addRecord(now, audit.Event{Type: audit.Recovered, Node: name, Jobs: o.queuedJobs[name]})
 	}
-	broken := o.broken(now)
+	broken := o.violations(now)
 	for _, b := range broken {
-		switch b.Promise {
+		switch b.Guarantee {
 		case 1, 9, 11:
-			s.sum.lost++
+			s.totals.lostTasks++
 		case 2, 3, 4:
-			s.sum.twice++
+			s.totals.duplicateTasks++
 		default:
-			s.sum.others++
+			s.totals.otherErrors++
 		}
 	}
 	for _, b := range broken[:min(len(broken), 10)] {
@@ -52,25 +52,25 @@ func (s *soak) audit(calm time.Time) {
 	if len(broken) > 10 {
 		s.Errorf("and %d more", len(broken)-10)
 	}
-	s.used()
-	s.allGone()
+	s.checkUsageGrowth()
+	s.checkNoProcesses()
 	if !s.Failed() {
-		s.forget()
+		s.removeRoundFiles()
 	}
 }
 
-func (s *soak) roundBegan() time.Time {
+func (s *soakPool) roundStart() time.Time {
 	began := time.Now()
 	for _, w := range s.jobs {
-		if w.asked.Before(began) {
-			began = w.asked
+		if w.requestedAt.Before(began) {
+			began = w.requestedAt
 		}
 	}
 	return began
 }
 
-// cores are what the machines lend.
-func (s *soak) cores() map[string]int {
+// availableCores are what the machines lend.
+func (s *soakPool) availableCores() map[string]int {
 	all := map[string]int{s.desk.name: coresOfDesk}
 	for _, name := range soakServers {
 		all[name] = coresOfNode
@@ -78,115 +78,115 @@ func (s *soak) cores() map[string]int {
 	return all
 }
 
-// observer puts together what was seen.
-type observer struct {
-	*soak
-	all    []audit.Seen
-	lives  []life
-	claims map[beat]uint64
-	short  map[beat]bool            // attempts that were told that their machine's disk is full: their output is what they could write
-	known  map[string][]roost.JobID // by submit node: what its schedd still knows
+// soakObserver puts together what was seen.
+type soakObserver struct {
+	*soakPool
+	records          []audit.Event
+	lives            []attemptLifetime
+	claims           map[heartbeatSpan]uint64
+	diskFullAttempts map[heartbeatSpan]bool   // attempts that were told that their machine's disk is full: their output is what they could write
+	queuedJobs       map[string][]roost.JobID // by submit node: what its schedd still knows
 }
 
-// life is an attempt from its first line to its last, or to when one of its processes was last seen.
-type life struct {
-	beat
-	w          *errand
+// attemptLifetime is an attempt from its first line to its last, or to when one of its processes was last seen.
+type attemptLifetime struct {
+	heartbeatSpan
+	w          *soakJob
 	task       roost.TaskID
 	node       string
 	began, end time.Time
 	ended      bool // by itself
 }
 
-func (o *observer) see(at time.Time, seen audit.Seen) {
+func (o *soakObserver) addRecord(at time.Time, seen audit.Event) {
 	seen.At = max(at.Sub(o.began), 0)
-	o.all = append(o.all, seen)
+	o.records = append(o.records, seen)
 }
 
-// broken holds all that was seen until now against the promises.
-func (o *observer) broken(now time.Time) []audit.Breach {
+// violations holds all that was seen until now against the promises.
+func (o *soakObserver) violations(now time.Time) []audit.Violation {
 	rules := audit.DefaultRules()
-	rules.Patience, rules.KillGrace = limit(), time.Duration(float64(dying)*limit().Minutes())
+	rules.StartWait, rules.KillGrace = scaledTimeout(), time.Duration(float64(deathDelay)*scaledTimeout().Minutes())
 	auditor := audit.New(rules)
-	slices.SortStableFunc(o.all, func(a, b audit.Seen) int { return cmp.Compare(a.At, b.At) })
-	for _, seen := range o.all {
-		auditor.See(seen)
+	slices.SortStableFunc(o.records, func(a, b audit.Event) int { return cmp.Compare(a.At, b.At) })
+	for _, seen := range o.records {
+		auditor.Observe(seen)
 	}
 	auditor.Finish(now.Sub(o.began))
-	return auditor.Broken()
+	return auditor.Violations()
 }
 
-// job sees what became of a job.
-func (o *observer) job(w *errand) {
+// addJob sees what became of a job.
+func (o *soakObserver) addJob(w *soakJob) {
 	o.Helper()
-	id, err := roost.ParseJobID(w.id, w.at)
+	id, err := roost.ParseJobID(w.id, w.submitNode)
 	if err != nil {
 		o.Error(err)
 		return
 	}
-	rows, err := o.rows(o.clients[w.at], &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{w.id}}, History: true, Tasks: true})
+	rows, err := o.queryRows(o.clients[w.submitNode], &wire.QueryRequest{Selection: &wire.Selection{Selectors: []string{w.id}}, History: true, Tasks: true})
 	if err != nil || len(rows) != w.count {
 		o.Errorf("P1: %s (%s) has %d tasks, want %d (%v)", w.id, w.key, len(rows), w.count, err)
 		return
 	}
-	if o.known == nil {
-		o.known = map[string][]roost.JobID{}
+	if o.queuedJobs == nil {
+		o.queuedJobs = map[string][]roost.JobID{}
 	}
-	o.known[w.at] = append(o.known[w.at], id)
-	events := o.events(o.clients[w.at], w.id)
-	o.told(w, id, time.Unix(0, events[0].GetTime()))
-	o.logged(id, events)
-	if w.saved {
-		o.counted(w, rows[0], events)
+	o.queuedJobs[w.submitNode] = append(o.queuedJobs[w.submitNode], id)
+	events := o.jobEvents(o.clients[w.submitNode], w.id)
+	o.addAcknowledged(w, id, time.Unix(0, events[0].GetTime()))
+	o.addLogEvents(id, events)
+	if w.countsSteps {
+		o.checkCounter(w, rows[0], events)
 	} else {
-		o.written(w, id)
+		o.addTaskLines(w, id)
 	}
 	for _, row := range rows {
-		o.task(w, id, row, events)
+		o.addTask(w, id, row, events)
 	}
-	o.after(w)
-	o.count(w, rows, events)
+	o.checkDependency(w)
+	o.countOutcomes(w, rows, events)
 }
 
-// told sees what the job's owner was told.
-func (o *observer) told(w *errand, id roost.JobID, submitted time.Time) {
-	of := audit.Seen{Key: w.key, Job: id, Node: w.at, Tasks: w.count, Resources: roost.Resources{CPU: 1000}}
+// addAcknowledged sees what the job's owner was told.
+func (o *soakObserver) addAcknowledged(w *soakJob, id roost.JobID, submitted time.Time) {
+	of := audit.Event{Key: w.key, Job: id, Node: w.submitNode, Tasks: w.count, Resources: roost.Resources{CPU: 1000}}
 	taken := of
-	taken.What = audit.Taken
-	o.see(submitted, taken)
-	of.What = audit.Printed
-	o.see(w.told, of)
+	taken.Type = audit.SubmissionStored
+	o.addRecord(submitted, taken)
+	of.Type = audit.IDShown
+	o.addRecord(w.acknowledgedAt, of)
 	for _, h := range w.holds {
-		o.see(h.from, audit.Seen{What: audit.HeldBack, Job: id, Index: audit.All})
-		o.see(h.to, audit.Seen{What: audit.LetGo, Job: id, Index: audit.All})
+		o.addRecord(h.from, audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks})
+		o.addRecord(h.to, audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
 	}
 	if !w.removed.IsZero() {
-		o.see(w.removed, audit.Seen{What: audit.HeldBack, Job: id, Index: audit.All, Note: audit.Removal})
+		o.addRecord(w.removed, audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks, Detail: audit.Removal})
 	}
 }
 
-// logged sees what the job's log says of attempts.
-func (o *observer) logged(id roost.JobID, events []*wire.JobEvent) {
+// addLogEvents sees what the job's log says of attempts.
+func (o *soakObserver) addLogEvents(id roost.JobID, events []*wire.JobEvent) {
 	for _, e := range events {
-		a := attemptOf(e)
-		seen := audit.Seen{Job: id, Index: a.index, Attempt: roost.Attempt(a.number), Node: e.GetNode()}
+		a := attemptOfEvent(e)
+		seen := audit.Event{Job: id, Index: a.index, Attempt: roost.AttemptNumber(a.number), Node: e.GetNode()}
 		switch e.GetWhat() {
 		case "assigned":
-			seen.What = audit.Assigned
+			seen.Type = audit.Assigned
 		case "completed":
-			seen.What, seen.Code = audit.Completed, e.GetExit().GetCode()
+			seen.Type, seen.Code = audit.Completed, e.GetExit().GetCode()
 		default:
 			continue
 		}
-		o.see(time.Unix(0, e.GetTime()), seen)
+		o.addRecord(time.Unix(0, e.GetTime()), seen)
 	}
 }
 
-// written sees what the job's tasks wrote down. One of which nothing tells when it died lived as long as one of its processes was seen, and as long as its lock
+// addTaskLines sees what the job's tasks wrote down. One of which nothing tells when it died lived as long as one of its processes was seen, and as long as its lock
 // kept another from beginning.
-func (o *observer) written(w *errand, id roost.JobID) {
+func (o *soakObserver) addTaskLines(w *soakJob, id roost.JobID) {
 	first := len(o.lives)
-	open := func(index int) *life { // the last of a task of whose end nothing is known
+	open := func(index int) *attemptLifetime { // the last of a task of whose end nothing is known
 		for i := len(o.lives) - 1; i >= first; i-- {
 			if l := &o.lives[i]; l.index == index && !l.ended {
 				return l
@@ -194,21 +194,21 @@ func (o *observer) written(w *errand, id roost.JobID) {
 		}
 		return nil
 	}
-	for _, m := range o.moments(w.key) {
+	for _, m := range o.taskLogLines(w.key) {
 		at := time.Unix(0, m.at)
 		switch m.what {
 		case "start", "overlap":
-			b := beat{w.key, attempt{m.index, m.attempt}}
+			b := heartbeatSpan{w.key, attemptRecord{m.index, m.attempt}}
 			if last := open(m.index); last != nil && m.what == "overlap" {
 				last.end = at.Add(1)
 			}
 			end := at.Add(1)
-			if last := o.alive[b]; last.After(end) {
+			if last := o.lastSeen[b]; last.After(end) {
 				end = last
 			}
-			o.lives = append(o.lives, life{beat: b, w: w, task: id.Task(m.index), node: m.node, began: at, end: end})
+			o.lives = append(o.lives, attemptLifetime{heartbeatSpan: b, w: w, task: id.Task(m.index), node: m.node, began: at, end: end})
 		case "full":
-			o.short[beat{w.key, attempt{m.index, m.attempt}}] = true
+			o.diskFullAttempts[heartbeatSpan{w.key, attemptRecord{m.index, m.attempt}}] = true
 		case "end":
 			for i := range o.lives[first:] {
 				if l := &o.lives[first+i]; l.index == m.index && l.number == m.attempt && !l.ended {
@@ -218,81 +218,81 @@ func (o *observer) written(w *errand, id roost.JobID) {
 		}
 	}
 	for _, l := range o.lives[first:] {
-		o.claims[l.beat] = uint64(len(o.claims) + 1)
-		seen := audit.Seen{What: audit.Began, Job: id, Index: l.index, Attempt: roost.Attempt(l.number), Node: l.node, Claim: o.claims[l.beat], Resources: roost.Resources{CPU: 1000}}
-		o.see(l.began, seen)
-		seen.What, seen.Code = audit.Ended, -1
+		o.claims[l.heartbeatSpan] = uint64(len(o.claims) + 1)
+		seen := audit.Event{Type: audit.Began, Job: id, Index: l.index, Attempt: roost.AttemptNumber(l.number), Node: l.node, Claim: o.claims[l.heartbeatSpan], Resources: roost.Resources{CPU: 1000}}
+		o.addRecord(l.began, seen)
+		seen.Type, seen.Code = audit.Ended, -1
 		if l.ended {
 			seen.Code = int32(l.index % w.codes)
 		}
-		o.see(l.end, seen)
+		o.addRecord(l.end, seen)
 	}
 }
 
-// counted holds the record of a task that was saved against the promises, which says more of it than a beginning and an end.
-func (o *observer) counted(w *errand, row *wire.JobStatus, events []*wire.JobEvent) {
+// checkCounter holds the record of a task that was saved against the promises, which says more of it than a beginning and an end.
+func (o *soakObserver) checkCounter(w *soakJob, row *wire.JobStatus, events []*wire.JobEvent) {
 	o.Helper()
 	if row.State != "completed" {
 		return
 	}
-	if !o.lackedRoom(events) { // or what it printed may not have been kept, and it does not look
-		view := *o.hosts
+	if !o.isDiskFullEnd(events) { // or what it printed may not have been kept, and it does not look
+		view := *o.hostPool
 		view.nodes = maps.Clone(o.nodes)
-		view.nodes["submit"] = o.nodes[w.at]
-		(&desktops{hosts: &view}).right(&counted{id: w.id, name: w.key, periodic: true}, events)
+		view.nodes["submit"] = o.nodes[w.submitNode]
+		(&desktopPool{hostPool: &view}).checkSteps(&countingTask{id: w.id, name: w.key, periodicImages: true}, events)
 	}
 	for _, e := range events {
-		if a := attemptOf(e); e.GetWhat() == "completed" { // the steps are there: it ran
-			began := audit.Seen{What: audit.Began, Job: roost.JobID{}, Attempt: roost.Attempt(a.number), Node: e.GetNode()}
-			began.Job, _ = roost.ParseJobID(w.id, w.at)
+		if a := attemptOfEvent(e); e.GetWhat() == "completed" { // the steps are there: it ran
+			began := audit.Event{Type: audit.Began, Job: roost.JobID{}, Attempt: roost.AttemptNumber(a.number), Node: e.GetNode()}
+			began.Job, _ = roost.ParseJobID(w.id, w.submitNode)
 			at := time.Unix(0, e.GetTime())
-			o.see(at.Add(-3), began)
-			began.What = audit.Ended
-			o.see(at.Add(-2), began)
-			began.What = audit.Stored
-			o.see(at.Add(-1), began)
+			o.addRecord(at.Add(-3), began)
+			began.Type = audit.Ended
+			o.addRecord(at.Add(-2), began)
+			began.Type = audit.OutputStored
+			o.addRecord(at.Add(-1), began)
 		}
 	}
 }
 
-// lackedRoom reports whether the disk of a machine on which a job was run was full since it was submitted.
-func (o *observer) lackedRoom(events []*wire.JobEvent) bool {
-	return slices.ContainsFunc(o.absences, func(a absence) bool {
-		return a.full && a.to.UnixNano() > events[0].GetTime() && slices.ContainsFunc(events, func(e *wire.JobEvent) bool { return e.GetNode() == a.host })
+// isDiskFullEnd reports whether the disk of a machine on which a job was run was full since it was submitted.
+func (o *soakObserver) isDiskFullEnd(events []*wire.JobEvent) bool {
+	return slices.ContainsFunc(o.absences, func(a hostSilence) bool {
+		return a.diskOnly && a.to.UnixNano() > events[0].GetTime() && slices.ContainsFunc(events, func(e *wire.JobEvent) bool { return e.GetNode() == a.host })
 	})
 }
 
-// task sees how a task stands, and whether all of its output is there.
-func (o *observer) task(w *errand, id roost.JobID, row *wire.JobStatus, events []*wire.JobEvent) {
+// addTask sees how a task stands, and whether all of its output is there.
+func (o *soakObserver) addTask(w *soakJob, id roost.JobID, row *wire.JobStatus, events []*wire.JobEvent) {
 	index := int(row.Index)
 	switch row.State {
 	case "removed":
 		at := time.Now()
-		o.see(at, audit.Seen{What: audit.Removed, Job: id, Index: index})
+		o.addRecord(at, audit.Event{Type: audit.Removed, Job: id, Index: index})
 	case "completed":
-		if w.saved {
+		if w.countsSteps {
 			return
 		}
-		why := o.missing(w, row)
-		if why != "" && !o.short[beat{w.key, attempt{index, int(row.Attempt)}}] {
-			o.Errorf("P11: %s (%s): %s\n%s", row.Id, w.key, why, story(events))
+		why := o.outputErrors(w, row)
+		if why != "" && !o.diskFullAttempts[heartbeatSpan{w.key, attemptRecord{index, int(row.Attempt)}}] {
+			o.Errorf("P11: %s (%s): %s\n%s", row.Id, w.key, why, jobLogText(events))
 			return
 		}
 		for _, e := range events {
-			if a := attemptOf(e); e.GetWhat() == "completed" && a.index == index {
-				o.see(time.Unix(0, e.GetTime()-1), audit.Seen{What: audit.Stored, Job: id, Index: index, Attempt: roost.Attempt(a.number)})
+			if a := attemptOfEvent(e); e.GetWhat() == "completed" && a.index == index {
+				o.addRecord(time.Unix(0, e.GetTime()-1), audit.Event{Type: audit.OutputStored, Job: id, Index: index, Attempt: roost.AttemptNumber(a.number)})
 			}
 		}
 	}
 }
 
-// missing says what is wrong with the output of a task that has completed; empty when nothing is.
-func (o *observer) missing(w *errand, row *wire.JobStatus) string {
+// outputErrors says what is wrong with the output of a task that has completed; empty when nothing is.
+func (o *soakObserver) outputErrors(w *soakJob, row *wire.JobStatus) string {
 	var want, got strings.Builder
 	for i := range w.lines {
 		fmt.Fprintf(&want, "line %d of %s %d\n", i, w.key, row.Index)
 	}
-	stream, err := o.clients[w.at].Logs(o.Context(), &wire.LogsRequest{Id: row.Id})
+	stream, err := o.clients[w.submitNode].Logs(o.Context(), &wire.LogsRequest{Id: row.Id})
 	for err == nil {
 		var chunk *wire.LogChunk
 		if chunk, err = stream.Recv(); err == nil {
@@ -305,7 +305,7 @@ func (o *observer) missing(w *errand, row *wire.JobStatus) string {
 	if w.codes != 1 {
 		return ""
 	}
-	file := filepath.Join(w.by.home, fmt.Sprintf("out-%s.%d", w.key, row.Index))
+	file := filepath.Join(w.user.home, fmt.Sprintf("out-%s.%d", w.key, row.Index))
 	text, err := os.ReadFile(file)
 	if line := fmt.Sprintf("%s %d %d\n", w.key, row.Index, row.Attempt); string(text) != line {
 		return fmt.Sprintf("its file has %q, want %q (%v)", text, line, err)
@@ -313,67 +313,67 @@ func (o *observer) missing(w *errand, row *wire.JobStatus) string {
 	return ""
 }
 
-// after holds that a job which waits for another began when that one had completed.
-func (o *observer) after(w *errand) {
-	if w.after == nil {
+// checkDependency holds that a job which waits for another began when that one had completed.
+func (o *soakObserver) checkDependency(w *soakJob) {
+	if w.dependsOn == nil {
 		return
 	}
 	last := time.Time{}
-	for _, e := range o.events(o.clients[w.at], w.after.id) {
+	for _, e := range o.jobEvents(o.clients[w.submitNode], w.dependsOn.id) {
 		if e.GetWhat() == "completed" {
 			last = time.Unix(0, e.GetTime())
 		}
 	}
 	for _, l := range o.lives {
 		if l.w == w && l.began.Before(last) {
-			o.Errorf("%s began at %s, and the job that it waits for, %s, had completed at %s", l.task, clock(l.began), w.after.id, clock(last))
+			o.Errorf("%s began at %s, and the job that it waits for, %s, had completed at %s", l.task, clockText(l.began), w.dependsOn.id, clockText(last))
 		}
 	}
 }
 
-// count adds up what happened.
-func (o *observer) count(w *errand, rows []*wire.JobStatus, events []*wire.JobEvent) {
-	o.sum.jobs++
-	o.sum.tasks += len(rows)
-	o.sum.held += len(w.holds)
+// countOutcomes adds up what happened.
+func (o *soakObserver) countOutcomes(w *soakJob, rows []*wire.JobStatus, events []*wire.JobEvent) {
+	o.totals.jobs++
+	o.totals.tasks += len(rows)
+	o.totals.held += len(w.holds)
 	for _, row := range rows {
 		if row.State == "removed" {
-			o.sum.removed++
+			o.totals.removed++
 		}
 	}
 	for _, e := range events {
 		switch e.GetWhat() {
 		case "assigned":
-			o.sum.attempts++
+			o.totals.attempts++
 		case "lost", "vacated", "preempted", "unlaunched":
-			o.sum.again++
+			o.totals.restarted++
 		case "started":
 			if strings.HasPrefix(e.GetText(), "from ") {
-				o.sum.restored++
+				o.totals.restored++
 			}
 		}
 	}
 }
 
-// absence sees when the leases of those end who run where nobody is heard of, and that they may be longer again afterwards; or that a machine slept.
-func (o *observer) absence(a absence) {
-	if a.asleep && slices.Contains(append(slices.Clone(soakServers), o.desk.name), a.host) {
-		o.see(a.from, audit.Seen{What: audit.Froze, Node: a.host})
-		o.see(a.to, audit.Seen{What: audit.Woke, Node: a.host})
+// addSilence sees when the leases of those end who run where nobody is heard of, and that they may be longer again afterwards; or that a machine slept.
+func (o *soakObserver) addSilence(a hostSilence) {
+	if a.wasAsleep && slices.Contains(append(slices.Clone(soakServers), o.desk.name), a.host) {
+		o.addRecord(a.from, audit.Event{Type: audit.Slept, Node: a.host})
+		o.addRecord(a.to, audit.Event{Type: audit.Woke, Node: a.host})
 	}
 	const slack = time.Second // what was on its way still arrives
 	lease := shortLease + shortLease/100 + slack
-	if a.asleep || a.full || a.to.Sub(a.from) < lease {
+	if a.wasAsleep || a.diskOnly || a.to.Sub(a.from) < lease {
 		return
 	}
 	for _, l := range o.lives {
-		if l.began.Before(a.from) && l.end.After(a.from) && (l.node == a.host || l.w.at == a.host) {
-			claim := audit.Seen{What: audit.Leased, Node: l.node, Claim: o.claims[l.beat], Until: a.from.Add(lease).Sub(o.began)}
-			o.see(a.from, claim)
-			claim.What, claim.Until = audit.Renewed, 1<<62
-			o.see(a.to, claim)
-			claim.What = audit.Freed
-			o.see(l.end.Add(1), claim)
+		if l.began.Before(a.from) && l.end.After(a.from) && (l.node == a.host || l.w.submitNode == a.host) {
+			claim := audit.Event{Type: audit.Leased, Node: l.node, Claim: o.claims[l.heartbeatSpan], Until: a.from.Add(lease).Sub(o.began)}
+			o.addRecord(a.from, claim)
+			claim.Type, claim.Until = audit.Renewed, 1<<62
+			o.addRecord(a.to, claim)
+			claim.Type = audit.Freed
+			o.addRecord(l.end.Add(1), claim)
 		}
 	}
 }

@@ -30,49 +30,49 @@ func TestObserver(t *testing.T) {
 		events  []*wire.JobEvent
 		lines   string
 		alive   float64 // when a process of the first attempt was last seen
-		errand  errand
-		absent  absence
-		promise audit.Promise // 0: all are kept
+		errand  soakJob
+		absent  hostSilence
+		promise audit.Guarantee // 0: all are kept
 	}{
 		{name: "a task runs", events: once, lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1")},
 		{name: "it is lost with its node and runs again", events: twice, alive: 12,
-			lines: line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"), absent: absence{from: at(5), to: at(30), host: "exec1"}},
+			lines: line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"), absent: hostSilence{from: at(5), to: at(30), host: "exec1"}},
 		{name: "two attempts live", events: twice, alive: 23, lines: line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2"), promise: 4},
 		{name: "a lock tells of two", events: twice, lines: line("start", 1, 2, "exec1") + line("overlap", 2, 22, "exec2"), promise: 4},
-		{name: "a sleeper finds another when it wakes, and goes", events: twice, alive: 23, absent: absence{from: at(5), to: at(23.2), host: "exec1", asleep: true},
+		{name: "a sleeper finds another when it wakes, and goes", events: twice, alive: 23, absent: hostSilence{from: at(5), to: at(23.2), host: "exec1", wasAsleep: true},
 			lines: line("start", 1, 2, "exec1") + line("start", 2, 22, "exec2") + line("end", 2, 24, "exec2")},
-		{name: "one outlives its lease", events: []*wire.JobEvent{event("assigned", 1, 1, "exec1"), event("completed", 1, 51, "exec1")}, absent: absence{from: at(5), to: at(60), host: "exec1"}, promise: 10,
+		{name: "one outlives its lease", events: []*wire.JobEvent{event("assigned", 1, 1, "exec1"), event("completed", 1, 51, "exec1")}, absent: hostSilence{from: at(5), to: at(60), host: "exec1"}, promise: 10,
 			lines: line("start", 1, 2, "exec1") + line("end", 1, 50, "exec1")},
 		{name: "the end is recorded twice", events: append(once, event("completed", 1, 5, "exec1")), lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), promise: 3},
 		{name: "one starts after the end", events: append(once, event("assigned", 2, 5, "exec1")), lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"), promise: 3},
 		{name: "what is complete never ended", events: once, lines: line("start", 1, 2, "exec1"), promise: 3},
 		{name: "one starts after a hold", events: once, lines: line("start", 1, 2, "exec1") + line("end", 1, 3, "exec1"),
-			errand: errand{holds: []hold{{at(0.5), at(9)}}}, promise: 8},
+			errand: soakJob{holds: []holdInterval{{at(0.5), at(9)}}}, promise: 8},
 		{name: "one is never done", events: once[:1], promise: 9},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &soak{cellHosts: &cellHosts{hosts: &hosts{T: t, dir: t.TempDir()}}, desk: &desk{host: &host{name: "desk1"}}, began: began, alive: map[beat]time.Time{}}
+			s := &soakPool{cellHostPool: &cellHostPool{hostPool: &hostPool{T: t, dir: t.TempDir()}}, desk: &ownedDesktop{testHost: &testHost{name: "desk1"}}, began: began, lastSeen: map[heartbeatSpan]time.Time{}}
 			w := tt.errand
-			w.key, w.id, w.at, w.count, w.codes, w.told = "k", "1.submit", "submit", 1, 1, at(0.1)
+			w.key, w.id, w.submitNode, w.count, w.codes, w.acknowledgedAt = "k", "1.submit", "submit", 1, 1, at(0.1)
 			if err := os.WriteFile(filepath.Join(s.dir, "ledger-k"), []byte(tt.lines), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if tt.alive > 0 {
-				s.alive[beat{"k", attempt{0, 1}}] = at(tt.alive)
+				s.lastSeen[heartbeatSpan{"k", attemptRecord{0, 1}}] = at(tt.alive)
 			}
-			o := &observer{soak: s, claims: map[beat]uint64{}, short: map[beat]bool{}}
-			for node, cores := range s.cores() {
-				o.see(began, audit.Seen{What: audit.Offered, Node: node, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
+			o := &soakObserver{soakPool: s, claims: map[heartbeatSpan]uint64{}, diskFullAttempts: map[heartbeatSpan]bool{}}
+			for node, cores := range s.availableCores() {
+				o.addRecord(began, audit.Event{Type: audit.Offered, Node: node, Resources: roost.Resources{CPU: roost.MilliCPU(1000 * cores)}})
 			}
-			o.told(&w, id, at(0))
-			o.logged(id, tt.events)
-			o.written(&w, id)
-			for _, number := range []roost.Attempt{1, 2} {
-				o.see(at(3.5), audit.Seen{What: audit.Stored, Job: id, Attempt: number})
+			o.addAcknowledged(&w, id, at(0))
+			o.addLogEvents(id, tt.events)
+			o.addTaskLines(&w, id)
+			for _, number := range []roost.AttemptNumber{1, 2} {
+				o.addRecord(at(3.5), audit.Event{Type: audit.OutputStored, Job: id, Attempt: number})
 			}
-			o.absence(tt.absent)
-			broken := o.broken(at(100))
-			if tt.promise == 0 && len(broken) > 0 || tt.promise != 0 && (len(broken) == 0 || broken[0].Promise != tt.promise) {
+			o.addSilence(tt.absent)
+			broken := o.violations(at(100))
+			if tt.promise == 0 && len(broken) > 0 || tt.promise != 0 && (len(broken) == 0 || broken[0].Guarantee != tt.promise) {
 				t.Errorf("got %v, want %v", broken, tt.promise)
 			}
 		})

@@ -29,23 +29,23 @@ var (
 const soakDisk = 192 << 20
 
 // startSoak builds the pool on a switch of its own and waits until everybody is there.
-func startSoak(t *testing.T) *soak {
+func startSoak(t *testing.T) *soakPool {
 	net := newNetwork(t)
-	net.ether = newEther(t)
+	net.virtualSwitch = newSwitch(t)
 	points := t.TempDir()
-	s := &soak{
-		cellHosts: makeCellOn(t, net, special{grouped: true, tags: []string{"faults"}, points: points}), clients: map[string]wire.ScheddClient{}, seed: uint64(time.Now().UnixNano()),
-		busy: map[string]bool{}, faults: map[string]int{}, lastUsed: map[string]float64{}, began: time.Now(),
+	s := &soakPool{
+		cellHostPool: makeCellOn(t, net, hostPoolOptions{sharesCgroups: true, tags: []string{"faults"}, failpointDir: points}), clients: map[string]wire.ScheddClient{}, seed: uint64(time.Now().UnixNano()),
+		lockedHosts: map[string]bool{}, faults: map[string]int{}, lastUsed: map[string]float64{}, began: time.Now(),
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("ROOST_SOAK_SEED"), 10, 64); err == nil {
 		s.seed = seed
 	}
 	var err error
-	if s.story, err = os.Create(filepath.Join(s.dir, "story")); err != nil {
+	if s.faultLog, err = os.Create(filepath.Join(s.dir, "story")); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.story.Close() })
-	s.join("submit2", "10.111.0.6", s.issue(filepath.Join(s.dir, "ca"), "submit2", auth.Schedd), func(n *config.Node) { n.Schedd = &config.Schedd{SocketMode: 0o666} })
+	t.Cleanup(func() { s.faultLog.Close() })
+	s.addCellHost("submit2", "10.111.0.6", s.issueCertificate(filepath.Join(s.dir, "ca"), "submit2", auth.Schedd), func(n *config.Node) { n.Schedd = &config.ScheddSettings{SocketMode: 0o666} })
 	for _, name := range soakSubmits { // what was looked at goes, or the disks would be full for good
 		n := s.nodes[name]
 		n.node.Schedd.KeepHistory = 10 * time.Minute
@@ -53,25 +53,25 @@ func startSoak(t *testing.T) *soak {
 			t.Fatal(err)
 		}
 	}
-	s.server("exec3", "10.111.0.13")
-	s.desktop("desk1", "10.111.0.21")
+	s.addServer("exec3", "10.111.0.13")
+	s.addDesktop("desk1", "10.111.0.21")
 	for name := range s.nodes {
 		if err := os.MkdirAll(filepath.Join(points, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range soakCentrals {
-		s.mount(s.disk(name), diskSize, 0o700)
+		s.mountFileSystem(s.newDisk(name), diskSize, 0o700)
 	}
 	for _, name := range slices.Concat(soakSubmits, soakServers) {
-		s.mount(s.disk(name), soakDisk, 0o711)
+		s.mountFileSystem(s.newDisk(name), soakDisk, 0o711)
 	}
 	t.Cleanup(s.endAll)
 	for _, n := range s.nodes {
 		n.start()
 	}
-	s.awaitFor(limit(), "all machines", func() bool { return slices.Equal(s.machines(), []string{"desk1", "exec1", "exec2", "exec3"}) })
-	s.whole()
+	s.awaitFor(scaledTimeout(), "all machines", func() bool { return slices.Equal(s.machineNames(), []string{"desk1", "exec1", "exec2", "exec3"}) })
+	s.awaitThreeVoters()
 	for _, name := range soakSubmits {
 		conn, err := rpc.Dial("unix:"+filepath.Join(s.nodes[name].dir, "run", "schedd.sock"), nil, "")
 		if err != nil {
@@ -79,7 +79,7 @@ func startSoak(t *testing.T) *soak {
 		}
 		t.Cleanup(func() { conn.Close() })
 		s.clients[name] = wire.NewScheddClient(conn)
-		s.awaitFor(limit(), name+" serves", func() bool {
+		s.awaitFor(scaledTimeout(), name+" serves", func() bool {
 			_, err := s.clients[name].Health(t.Context(), &wire.HealthRequest{Brief: true})
 			return err == nil
 		})
@@ -88,13 +88,13 @@ func startSoak(t *testing.T) *soak {
 	return s
 }
 
-func (s *soak) ether() *ether { return s.net.ether }
+func (s *soakPool) newSwitch() *virtualSwitch { return s.net.virtualSwitch }
 
-// disk is the directory of a host that has a file system of its own, which can be full.
-func (s *soak) disk(name string) string {
+// newDisk is the directory of a host that has a file system of its own, which can be full.
+func (s *soakPool) newDisk(name string) string {
 	switch n := s.nodes[name]; {
 	case n.node.Negotiator != nil:
-		return s.cellHosts.disk(name)
+		return s.cellHostPool.replicaDisk(name)
 	case n.node.Schedd != nil:
 		return filepath.Join(n.dir, "schedd")
 	default:
@@ -102,35 +102,35 @@ func (s *soak) disk(name string) string {
 	}
 }
 
-// desktop adds an execute node with a person at it.
-func (s *soak) desktop(name, address string) {
-	s.join(name, address, s.issue(filepath.Join(s.dir, "ca"), name, auth.Startd), func(n *config.Node) {
-		own := config.Startd{Name: name, Listen: []string{address + ":9703"}}
+// addDesktop adds an execute node with a person at it.
+func (s *soakPool) addDesktop(name, address string) {
+	s.addCellHost(name, address, s.issueCertificate(filepath.Join(s.dir, "ca"), name, auth.Startd), func(n *config.Node) {
+		own := config.StartdSettings{Name: name, Listen: []string{address + ":9703"}}
 		own.Resources.CPU, own.Resources.Memory, own.Resources.Disk = coresOfDesk*1000, 8<<30, 8<<30
-		own.Policy = config.Policy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter, LeaveAfter: leaveAfter}
+		own.Policy = config.OwnerPolicy{Preset: "desktop", StartAfter: startAfter, ResumeAfter: resumeAfter, LeaveAfter: leaveAfter}
 		n.Owner.File = n.Dir + "-owner.hcl"
-		n.Startds = []config.Startd{own}
+		n.Startds = []config.StartdSettings{own}
 	})
 	n := s.nodes[name]
-	n.private = true
+	n.onlyTerminals = true
 	// What the other machines do would be somebody's work, as they are all one.
 	if err := os.WriteFile(n.node.Owner.File, []byte("foreign_cpu = 1000\nowners = [\"nobody\"]\n"), 0o644); err != nil {
 		s.Fatal(err)
 	}
-	s.desk = &desk{host: n, address: address}
+	s.desk = &ownedDesktop{testHost: n, address: address}
 }
 
-// worker is somebody who works with the pool.
-type worker struct {
-	user
+// soakUser is somebody who works with the pool.
+type soakUser struct {
+	commandUser
 	home string
 }
 
 // makeUsers gives people directories, and what their tasks are run by.
-func (s *soak) makeUsers() {
-	s.users = []*worker{{someone, s.home}}
+func (s *soakPool) makeUsers() {
+	s.users = []*soakUser{{someone, s.home}}
 	for uid := someone.uid + 1; uid < someone.uid+3; uid++ {
-		u := &worker{user{uid, uid}, filepath.Join(s.dir, fmt.Sprint("home-", uid))}
+		u := &soakUser{commandUser{uid, uid}, filepath.Join(s.dir, fmt.Sprint("home-", uid))}
 		if err := os.Mkdir(u.home, 0o700); err != nil {
 			s.Fatal(err)
 		}
@@ -150,18 +150,18 @@ func (s *soak) makeUsers() {
 		s.Fatal(err)
 	}
 	if _, err := criu.Find(""); err != nil {
-		s.say("SKIPPED: no task is saved: %v", err)
+		s.printLine("SKIPPED: no task is saved: %v", err)
 		return
 	}
-	s.counting = &desktops{hosts: s.hosts}
+	s.counting = &desktopPool{hostPool: s.hostPool}
 	s.counting.worker = s.counting.buildWorker()
 }
 
-// run runs a roost command as a user at a submit node.
-func (s *soak) run(ctx context.Context, u *worker, at string, args ...string) (stdout, stderr string, code int) {
-	cmd := s.command(ctx, u.user, args...)
+// runCommand runs a roost command as a user at a submit node.
+func (s *soakPool) runCommand(ctx context.Context, u *soakUser, at string, args ...string) (stdout, stderr string, code int) {
+	cmd := s.command(ctx, u.commandUser, args...)
 	cmd.Dir = u.home
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "ROOST_DIR=" + s.nodes[at].dir, "HOME=" + u.home}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.uid, Gid: u.gid}}
-	return output(cmd)
+	return runOutput(cmd)
 }

@@ -21,41 +21,41 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// soak is a pool of three central managers, two submit nodes, three servers and a desktop, whose users work while everything that can break does; and what is
+// soakPool is a pool of three central managers, two submit nodes, three servers and a desktop, whose users work while everything that can break does; and what is
 // known of both.
 //
 //	central1 10.111.0.1, central2 .3, central3 .4   collector, negotiator
 //	submit   10.111.0.2, submit2 .6                 schedd
 //	exec1    10.111.0.11, exec2 .12, exec3 .13      startd
 //	desk1    10.111.0.21                            startd, guard
-type soak struct {
-	*cellHosts
-	desk     *desk
+type soakPool struct {
+	*cellHostPool
+	desk     *ownedDesktop
 	clients  map[string]wire.ScheddClient // by submit node
-	users    []*worker
-	counting *desktops // for the tasks that are saved; nil where they cannot be
+	users    []*soakUser
+	counting *desktopPool // for the tasks that are saved; nil where they cannot be
 	seed     uint64
 	began    time.Time
-	story    *os.File // what was done to the pool, a line each
+	faultLog *os.File // what was done to the pool, a line each
 
-	mu       sync.Mutex
-	busy     map[string]bool // hosts whose processes are being dealt with
-	faults   map[string]int  // by kind
-	skipped  int
-	jobs     []*errand // of this round
-	absences []absence
-	alive    map[beat]time.Time // when a process of it was last seen
-	sum      sums
-	slowest  time.Duration
-	harmed   time.Duration      // for how long there were faults
-	lastUsed map[string]float64 // core-hours
+	mu                sync.Mutex
+	lockedHosts       map[string]bool // hosts whose processes are being dealt with
+	faults            map[string]int  // by kind
+	skipped           int
+	jobs              []*soakJob // of this round
+	absences          []hostSilence
+	lastSeen          map[heartbeatSpan]time.Time // when a process of it was last seen
+	totals            soakTotals
+	slowestCompletion time.Duration
+	faultTime         time.Duration      // for how long there were faults
+	lastUsed          map[string]float64 // core-hours
 }
 
-// sums are over all rounds.
-type sums struct {
-	rounds, jobs, tasks, attempts, again, removed, held, restored, askedAgain int
+// soakTotals are over all rounds.
+type soakTotals struct {
+	rounds, jobs, tasks, attempts, restarted, removed, held, restored, askedAgain int
 
-	lost, twice, others int // what was found: tasks that have not been done, or were not right; that were done twice, or beside themselves; and what else was broken
+	lostTasks, duplicateTasks, otherErrors int // what was found: tasks that have not been done, or were not right; that were done twice, or beside themselves; and what else was broken
 }
 
 // longestRound is for how long there are faults before they stop until everything has ended and was looked at.
@@ -75,70 +75,70 @@ func TestSoak(t *testing.T) {
 		t.Skip("SKIPPED: minutes of a whole machine's time, and what is found takes longer: make soak MINUTES=2")
 	}
 	s := startSoak(t)
-	defer s.keep()
-	defer s.table()
+	defer s.saveEvidence()
+	defer s.printTable()
 	total := time.Duration(minutes * float64(time.Minute))
 	ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM) // then this round is the last, and shorter
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	s.say("seed %d: %v of faults, drawn anew for each round of a minute; ROOST_SOAK_SEED=%d draws them again", s.seed, total, s.seed)
+	s.printLine("seed %d: %v of faults, drawn anew for each round of a minute; ROOST_SOAK_SEED=%d draws them again", s.seed, total, s.seed)
 	for n := 1; total > 0 && ctx.Err() == nil && !t.Failed(); n++ {
 		length := min(longestRound, total)
-		s.round(ctx, n, length)
+		s.runRound(ctx, n, length)
 		total -= length
 	}
-	s.finish()
+	s.finishSoak()
 }
 
-// round has faults for a while, then none, and then looks at what has become of everything.
-func (s *soak) round(ctx context.Context, n int, length time.Duration) {
+// runRound has faults for a while, then none, and then looks at what has become of everything.
+func (s *soakPool) runRound(ctx context.Context, n int, length time.Duration) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
-	s.jobs, s.absences, s.alive = nil, nil, map[beat]time.Time{}
+	s.jobs, s.absences, s.lastSeen = nil, nil, map[heartbeatSpan]time.Time{}
 	watching, stopWatching := context.WithCancel(s.Context())
 	var working, breaking, looking sync.WaitGroup
-	looking.Go(func() { s.look(watching) })
+	looking.Go(func() { s.recordProcesses(watching) })
 	for i, u := range s.users {
 		rng := rand.New(rand.NewPCG(s.seed, uint64(1000*n+i)))
-		working.Go(func() { s.work(ctx, u, n, rng) })
+		working.Go(func() { s.runUser(ctx, u, n, rng) })
 	}
-	breaking.Go(func() { s.harm(ctx, rand.New(rand.NewPCG(s.seed, uint64(n)))) })
+	breaking.Go(func() { s.runFaults(ctx, rand.New(rand.NewPCG(s.seed, uint64(n)))) })
 	breaking.Wait()
 	calm := time.Now()
-	s.write("round %d: the last fault is over", n)
+	s.logLine("round %d: the last fault is over", n)
 	working.Wait() // everybody has been told what became of what he asked for
-	s.settle(max(0, time.Since(calm)), calm)
+	s.awaitRoundEnd(max(0, time.Since(calm)), calm)
 	recovered := time.Since(calm)
 	stopWatching()
 	looking.Wait()
 	if s.Failed() {
 		return
 	}
-	s.whole()
-	s.agreed()
-	s.audit(calm)
-	s.slowest = max(s.slowest, recovered)
-	s.sum.rounds++
-	s.harmed += calm.Sub(began)
-	s.say("minute %.1f: %d faults, %d tasks in %d jobs done, all within %.1f s of the last fault, %s; load %.1f",
-		s.harmed.Minutes(), s.count(), s.sum.tasks, s.sum.jobs, recovered.Seconds(), map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], load())
+	s.awaitThreeVoters()
+	s.awaitAgreement()
+	s.auditRound(calm)
+	s.slowestCompletion = max(s.slowestCompletion, recovered)
+	s.totals.rounds++
+	s.faultTime += calm.Sub(began)
+	s.printLine("minute %.1f: %d faults, %d tasks in %d jobs done, all within %.1f s of the last fault, %s; load %.1f",
+		s.faultTime.Minutes(), s.faultCount(), s.totals.tasks, s.totals.jobs, recovered.Seconds(), map[bool]string{true: "NOT CLEAN", false: "clean"}[s.Failed()], loadAverage())
 }
 
-// limit is how long something may take that a machine with nothing else to do has a minute for (P9). Where others keep this one busy it is as much longer as
+// scaledTimeout is how long something may take that a machine with nothing else to do has a minute for (P9). Where others keep this one busy it is as much longer as
 // they make everything, and three times at most.
-func limit() time.Duration {
-	return time.Duration(float64(time.Minute) * min(max(1, load()/float64(2*runtime.NumCPU())), 3))
+func scaledTimeout() time.Duration {
+	return time.Duration(float64(time.Minute) * min(max(1, loadAverage()/float64(2*runtime.NumCPU())), 3))
 }
 
-// settle waits until every job of the round has come to its end with no hand laid on (P9).
-func (s *soak) settle(after time.Duration, calm time.Time) {
-	late := calm.Add(after + limit())
+// awaitRoundEnd waits until every job of the round has come to its end with no hand laid on (P9).
+func (s *soakPool) awaitRoundEnd(after time.Duration, calm time.Time) {
+	late := calm.Add(after + scaledTimeout())
 	for {
-		s.poll()
-		var open []*errand
+		s.pollJobs()
+		var open []*soakJob
 		for _, w := range s.jobs {
-			if !w.over {
+			if !w.isFinal {
 				open = append(open, w)
 			}
 		}
@@ -147,20 +147,20 @@ func (s *soak) settle(after time.Duration, calm time.Time) {
 		}
 		if time.Now().After(late) {
 			for _, w := range open[:min(len(open), 5)] {
-				s.Errorf("P9: %v after the last fault %s (%s) has not ended: %s\n%s", time.Since(calm).Round(time.Second), w.id, w.key, w.stands, story(s.events(s.clients[w.at], w.id)))
+				s.Errorf("P9: %v after the last fault %s (%s) has not ended: %s\n%s", time.Since(calm).Round(time.Second), w.id, w.key, w.state, jobLogText(s.jobEvents(s.clients[w.submitNode], w.id)))
 			}
 			for _, w := range open {
-				s.sum.lost += w.count
+				s.totals.lostTasks += w.count
 			}
 			s.Errorf("P9: %d jobs have not ended", len(open))
 			return
 		}
-		rest(s.Context(), 250*time.Millisecond)
+		waitReal(s.Context(), 250*time.Millisecond)
 	}
 }
 
-// count is how many faults there were.
-func (s *soak) count() (n int) {
+// faultCount is how many faults there were.
+func (s *soakPool) faultCount() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.faults {
@@ -169,34 +169,34 @@ func (s *soak) count() (n int) {
 	return n
 }
 
-// say prints a line at once.
-func (s *soak) say(format string, args ...any) {
+// printLine prints a line at once.
+func (s *soakPool) printLine(format string, args ...any) {
 	fmt.Fprintf(s.Output(), format+"\n", args...)
-	s.write(format, args...)
+	s.logLine(format, args...)
 }
 
-// write writes a line into the story.
-func (s *soak) write(format string, args ...any) {
+// logLine writes a line into the story.
+func (s *soakPool) logLine(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.story, "%s %9.3fs "+format+"\n", append([]any{clock(time.Now()), time.Since(s.began).Seconds()}, args...)...)
+	fmt.Fprintf(s.faultLog, "%s %9.3fs "+format+"\n", append([]any{clockText(time.Now()), time.Since(s.began).Seconds()}, args...)...)
 }
 
-// finish stops the pool, holds that nothing is left of it (P10), and prints what happened.
-func (s *soak) finish() {
+// finishSoak stops the pool, holds that nothing is left of it (P10), and prints what happened.
+func (s *soakPool) finishSoak() {
 	if s.Failed() {
 		return
 	}
 	names := slices.Sorted(maps.Keys(s.nodes))
 	for _, name := range names {
-		s.nodes[name].stop()
+		s.nodes[name].stopMaster()
 	}
 	for _, name := range names {
-		for _, pid := range processes(s.net.space(name)) {
+		for _, pid := range namespaceProcesses(s.net.namespaceName(name)) {
 			args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 			s.Errorf("P10: on %s process %d is left: %q", name, pid, args)
 		}
-		for line := range strings.Lines(s.nodes[name].said()) {
+		for line := range strings.Lines(s.nodes[name].logText()) {
 			if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "not all of it has ended") {
 				s.Errorf("%s: %s", name, line)
 			}
@@ -204,34 +204,34 @@ func (s *soak) finish() {
 	}
 }
 
-// table prints what happened.
-func (s *soak) table() {
-	total, hours := s.count(), s.harmed.Hours()
+// printTable prints what happened.
+func (s *soakPool) printTable() {
+	total, hours := s.faultCount(), s.faultTime.Hours()
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%-44s %8s\n", "faults", "times")
 	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
 		fmt.Fprintf(&b, "  %-42s %8d\n", kind, s.faults[kind])
 	}
 	fmt.Fprintf(&b, "  %-42s %8d   (%.0f an hour; %d more met a host that another had its hands on)\n", "all", total, float64(total)/max(hours, 1e-9), s.skipped)
-	fmt.Fprintf(&b, "  %-42s %8d   of %d\n\n", "frames lost", s.ether().lost.Load(), s.ether().carried.Load()+s.ether().lost.Load())
+	fmt.Fprintf(&b, "  %-42s %8d   of %d\n\n", "frames lost", s.newSwitch().lost.Load(), s.newSwitch().carried.Load()+s.newSwitch().lost.Load())
 	for _, row := range []struct {
 		what string
 		n    int
 	}{
-		{"rounds", s.sum.rounds}, {"jobs", s.sum.jobs}, {"tasks done", s.sum.tasks - s.sum.removed}, {"tasks removed", s.sum.removed},
-		{"attempts", s.sum.attempts}, {"attempts that were lost, and made again", s.sum.again}, {"tasks that went on from an image", s.sum.restored},
-		{"jobs held and released", s.sum.held}, {"submits asked for again with the same key", s.sum.askedAgain},
-		{"tasks lost", s.sum.lost}, {"tasks done twice", s.sum.twice}, {"other promises broken", s.sum.others},
+		{"rounds", s.totals.rounds}, {"jobs", s.totals.jobs}, {"tasks done", s.totals.tasks - s.totals.removed}, {"tasks removed", s.totals.removed},
+		{"attempts", s.totals.attempts}, {"attempts that were lost, and made again", s.totals.restarted}, {"tasks that went on from an image", s.totals.restored},
+		{"jobs held and released", s.totals.held}, {"submits asked for again with the same key", s.totals.askedAgain},
+		{"tasks lost", s.totals.lostTasks}, {"tasks done twice", s.totals.duplicateTasks}, {"other promises broken", s.totals.otherErrors},
 	} {
 		fmt.Fprintf(&b, "%-44s %8d\n", row.what, row.n)
 	}
-	fmt.Fprintf(&b, "%-44s %7.1fs\n", "slowest recovery after the last fault", s.slowest.Seconds())
+	fmt.Fprintf(&b, "%-44s %7.1fs\n", "slowest recovery after the last fault", s.slowestCompletion.Seconds())
 	fmt.Fprint(&b, "clocks on the wall were not set: all hosts share the machine's\n")
 	fmt.Fprint(s.Output(), b.String())
 }
 
-// keep saves what is known of a soak that has found something, where it outlives the test.
-func (s *soak) keep() {
+// saveEvidence saves what is known of a soak that has found something, where it outlives the test.
+func (s *soakPool) saveEvidence() {
 	if !s.Failed() {
 		return
 	}
@@ -245,6 +245,6 @@ func (s *soak) keep() {
 		exec.Command("cp", "-r", path, filepath.Join(to, filepath.Base(filepath.Dir(path)))).Run()
 	}
 	more, _ := filepath.Glob(filepath.Join(s.dir, "ledger-*"))
-	exec.Command("cp", append(append([]string{"-t", to}, more...), s.story.Name())...).Run()
-	s.say("what the daemons, the tasks and the faults have said is in %s", to)
+	exec.Command("cp", append(append([]string{"-t", to}, more...), s.faultLog.Name())...).Run()
+	s.printLine("what the daemons, the tasks and the faults have said is in %s", to)
 }

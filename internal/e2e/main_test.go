@@ -56,7 +56,7 @@ func buildOnce(tags ...string) func() (string, error) {
 func program(t *testing.T, tags ...string) string {
 	t.Helper()
 	build := builtPrograms
-	if len(tags) > 0 { // it does what its environment says (internal/attack, internal/fault), and nothing without
+	if len(tags) > 0 { // it does what its environment says (internal/attack, internal/failpoint), and nothing without
 		build = misbehavingPrograms
 	}
 	roost, err := build()
@@ -66,16 +66,16 @@ func program(t *testing.T, tags ...string) string {
 	return roost
 }
 
-// inProcess runs a roost command that only reads, in this process and with its rights. Polls start no program so, which would take 15 ms of a core.
-func inProcess(ctx context.Context, env []string, args ...string) (stdout, stderr string, code int) {
+// runInProcess runs a roost command that only reads, in this process and with its rights. Polls start no program so, which would take 15 ms of a core.
+func runInProcess(ctx context.Context, env []string, args ...string) (stdout, stderr string, code int) {
 	var out, errs bytes.Buffer
 	code = cli.New(strings.NewReader(""), &out, &errs, env).Run(ctx, args)
 	return out.String(), errs.String(), code
 }
 
-// poll asks until something is so, or the limit has passed, and reports whether it is. Between two questions it rests for three times as long as one took, so
+// pollUntil asks until something is so, or the limit has passed, and reports whether it is. Between two questions it rests for three times as long as one took, so
 // that polls leave most of a busy machine to what they wait for.
-func poll(ctx context.Context, limit time.Duration, is func() bool) bool {
+func pollUntil(ctx context.Context, limit time.Duration, is func() bool) bool {
 	late := time.Now().Add(limit)
 	for {
 		began := time.Now()
@@ -85,7 +85,7 @@ func poll(ctx context.Context, limit time.Duration, is func() bool) bool {
 		if ctx.Err() != nil || began.After(late) {
 			return false
 		}
-		rest(ctx, min(max(3*time.Since(began), shortestRest), longestRest))
+		waitReal(ctx, min(max(3*time.Since(began), shortestRest), longestRest))
 	}
 }
 

@@ -44,8 +44,8 @@ func Build(ctx context.Context, dir string, tags ...string) (roost string, err e
 	return filepath.Join(dir, "roost"), nil
 }
 
-// Options is how a pool is started.
-type Options struct {
+// PoolOptions is how a pool is started.
+type PoolOptions struct {
 	Roost string   // the program
 	Dir   string   // the pool's directory
 	Nodes int      // execute nodes
@@ -58,7 +58,7 @@ type Options struct {
 
 // Pool is a running pool.
 type Pool struct {
-	Options
+	PoolOptions
 	Client wire.ScheddClient
 
 	conn *grpc.ClientConn
@@ -71,14 +71,14 @@ type Pool struct {
 }
 
 // Start starts roost up and returns when its schedd answers.
-func Start(ctx context.Context, opt Options) (*Pool, error) {
-	p := &Pool{Options: opt, done: make(chan struct{})}
+func Start(ctx context.Context, opt PoolOptions) (*Pool, error) {
+	p := &Pool{PoolOptions: opt, done: make(chan struct{})}
 	args := []string{opt.Roost, "up", "--dir", opt.Dir, "--nodes", strconv.Itoa(opt.Nodes), "--cpus", strconv.Itoa(opt.CPUs), "--desktop=" + strconv.FormatBool(opt.Desktop)}
 	if opt.Node != nil {
 		if err := os.WriteFile(opt.Dir+".hcl", config.Write(opt.Node), 0o600); err != nil {
 			return nil, err
 		}
-		args = Apart(opt.Roost, "master", "--config", opt.Dir+".hcl")
+		args = SetsidCommand(opt.Roost, "master", "--config", opt.Dir+".hcl")
 	}
 	p.cmd = exec.Command(args[0], args[1:]...)
 	p.cmd.Env = append(os.Environ(), opt.Env...)
@@ -155,11 +155,11 @@ func (p *Pool) machines(ctx context.Context) (int, error) {
 }
 
 // OpenTerminal opens a terminal of a pool that was made of a node file.
-func (p *Pool) OpenTerminal() (*Terminal, error) { return OpenTerminal(p.cmd.Process.Pid) }
+func (p *Pool) OpenTerminal() (*OwnerTerminal, error) { return OpenTerminal(p.cmd.Process.Pid) }
 
 // State reads what the master wrote down about its daemons.
-func (p *Pool) State() (master.State, error) {
-	var st master.State
+func (p *Pool) State() (master.NodeState, error) {
+	var st master.NodeState
 	text, err := os.ReadFile(filepath.Join(p.Dir, "run", "master.json"))
 	if err == nil {
 		err = json.Unmarshal(text, &st)

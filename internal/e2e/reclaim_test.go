@@ -16,19 +16,19 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// reclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks leave, a second after their start.
-func reclaimPool(t *testing.T) *Pool {
+// startReclaimPool is a whole pool on one machine of 512 MiB that lends what its tasks leave, a second after their start.
+func startReclaimPool(t *testing.T) *Pool {
 	t.Helper()
-	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Can().Memory {
+	if h, err := cgroup.Open("/roost/test"); err != nil || os.Geteuid() != 0 || !h.Enforcement().Memory {
 		t.Skipf("SKIPPED: nothing holds tasks to their memory here (%v)", err)
 	}
 	dir := openDir(t)
-	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
 	n := &config.Node{
-		Name: "host1", Dir: p.Dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{AllowRoot: true},
-		Startds: []config.Startd{{
+		Name: "host1", Dir: p.Dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+		Startds: []config.StartdSettings{{
 			Name: "host1", AllowRoot: true, Resources: roost.Resources{CPU: 4000, Memory: 512 * roost.MiB, Disk: roost.GiB},
-			Limits: config.Limits{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
+			Limits: config.LimitSettings{Reclaim: roost.ReclaimAggressive, ReclaimAfter: time.Second},
 		}},
 	}
 	file := filepath.Join(dir, "node.hcl")
@@ -51,12 +51,12 @@ func reclaimPool(t *testing.T) *Pool {
 			t.Logf("the pool:\n%s", p.Output())
 		}
 	})
-	p.until(t, "host1", "nodes")
+	p.awaitOutput(t, "host1", "nodes")
 	return p
 }
 
-// begin submits a job of one task and returns its id.
-func (p *Pool) begin(t *testing.T, band string, mib int, script string) string {
+// submitTask submits a job of one task and returns its id.
+func (p *Pool) submitTask(t *testing.T, band string, mib int, script string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(p.Dir), band+".hcl")
 	text := fmt.Sprintf("job %q {\n  band = %q\n  memory = \"%dMiB\"\n  script = <<EOT\n%s\nEOT\n}\n", band, band, mib, script)
@@ -71,18 +71,18 @@ func (p *Pool) begin(t *testing.T, band string, mib int, script string) string {
 	return reply.Jobs[0].ID
 }
 
-func (p *Pool) shown(t *testing.T, id string) task {
-	var shown struct{ Job task }
-	stdout, _, _ := p.look(t, "show", "--json", id)
+func (p *Pool) shownTasks(t *testing.T, id string) taskRecord {
+	var shown struct{ Job taskRecord }
+	stdout, _, _ := p.mustQuery(t, "show", "--json", id)
 	json.Unmarshal([]byte(stdout), &shown)
 	return shown.Job
 }
 
 // awaitTask waits until a task is as it should be.
-func (p *Pool) awaitTask(t *testing.T, what, id string, is func(task) bool) task {
+func (p *Pool) awaitTask(t *testing.T, what, id string, is func(taskRecord) bool) taskRecord {
 	t.Helper()
-	var now task
-	if poll(t.Context(), 3*patience, func() bool { now = p.shown(t, id); return is(now) }) {
+	var now taskRecord
+	if pollUntil(t.Context(), 3*awaitTimeout, func() bool { now = p.shownTasks(t, id); return is(now) }) {
 		return now
 	}
 	why, _, _ := p.Command(t.Context(), "why", id)
@@ -94,27 +94,27 @@ func (p *Pool) awaitTask(t *testing.T, what, id string, is func(task) bool) task
 // again. Production runs through it all.
 func TestReclaimedTask(t *testing.T) {
 	t.Parallel()
-	p := reclaimPool(t)
+	p := startReclaimPool(t)
 	dir := openDir(t)
 	grow, shrink := filepath.Join(dir, "grow"), filepath.Join(dir, "shrink")
-	prod := p.begin(t, "production", 400, fmt.Sprintf(`
+	prod := p.submitTask(t, "production", 400, fmt.Sprintf(`
 until [ -e %s ]; do sleep 0.1; done
 dd if=/dev/zero bs=300M count=1 2>/dev/null | until [ -e %s ]; do sleep 0.1; done
 sleep 1000`, grow, shrink))
-	p.awaitTask(t, "production starts", prod, func(k task) bool { return k.State == "running" })
-	batch := p.begin(t, "batch", 256, "sleep 1000")
-	p.awaitTask(t, "batch starts in what production leaves", batch, func(k task) bool { return k.State == "running" && k.Attempt == 1 })
+	p.awaitTask(t, "production starts", prod, func(k taskRecord) bool { return k.State == "running" })
+	batch := p.submitTask(t, "batch", 256, "sleep 1000")
+	p.awaitTask(t, "batch starts in what production leaves", batch, func(k taskRecord) bool { return k.State == "running" && k.Attempt == 1 })
 	if err := os.WriteFile(grow, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitTask(t, "batch makes room", batch, func(k task) bool { return k.State != "running" })
+	p.awaitTask(t, "batch makes room", batch, func(k taskRecord) bool { return k.State != "running" })
 	who := fmt.Sprintf("its memory was reclaimed by %s", strings.Replace(prod, ".", "[0].", 1))
-	p.until(t, who, "show", batch)
+	p.awaitOutput(t, who, "show", batch)
 	if err := os.WriteFile(shrink, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p.awaitTask(t, "batch starts again", batch, func(k task) bool { return k.State == "running" && k.Attempt == 2 })
-	if k := p.shown(t, prod); k.State != "running" || k.Attempt != 1 {
+	p.awaitTask(t, "batch starts again", batch, func(k taskRecord) bool { return k.State == "running" && k.Attempt == 2 })
+	if k := p.shownTasks(t, prod); k.State != "running" || k.Attempt != 1 {
 		t.Errorf("production is %+v", k)
 	}
 	for _, id := range []string{batch, prod} {

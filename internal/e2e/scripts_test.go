@@ -64,8 +64,8 @@ func TestScripts(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			s := &stage{opt: Options{Roost: program, Dir: dir, Nodes: 2, CPUs: 8}}
-			env.Values[stageKey{}] = s
+			s := &scriptPool{options: PoolOptions{Roost: program, Dir: dir, Nodes: 2, CPUs: 8}}
+			env.Values[scriptPoolKey{}] = s
 			env.Setenv("PATH", bin+":"+env.Getenv("PATH"))
 			env.Setenv("ROOST_DIR", dir)
 			env.Setenv("HOST", host)
@@ -84,33 +84,35 @@ func TestScripts(t *testing.T) {
 				return false, fmt.Errorf("unknown condition %s", cond)
 			}
 			h, err := cgroup.Open("/roost/e2e")
-			return err == nil && h.Can().Memory, err
+			return err == nil && h.Enforcement().Memory, err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "until": until, "capture": capture, "json": checkJSON, "remember": remember, "unchanged": unchanged, "pool": control, "desktop": desktop, "make": makeFile, "written": checkWritten, "damage": damageWords,
+			"exits": exitsCmd, "until": untilCmd, "capture": captureCmd, "json": jsonCmd, "remember": rememberCmd, "unchanged": unchangedCmd, "pool": controlCmd, "desktop": desktopCmd, "make": mkfileCmd, "written": checkWritten, "damage": damageWords,
 		},
 	})
 }
 
-type stageKey struct{}
+type scriptPoolKey struct{}
 
-// stage is the pool of one script.
-type stage struct {
-	opt    Options
-	pool   *Pool
-	queue  string
-	daemon string
+// scriptPool is the pool of one script.
+type scriptPool struct {
+	options PoolOptions
+	pool    *Pool
+	queue   string
+	daemon  string
 }
 
-func stageOf(ts *testscript.TestScript) *stage { return ts.Value(stageKey{}).(*stage) }
+func scriptPoolOf(ts *testscript.TestScript) *scriptPool {
+	return ts.Value(scriptPoolKey{}).(*scriptPool)
+}
 
-func (s *stage) start(ctx context.Context) (err error) {
-	s.pool, err = Start(ctx, s.opt)
+func (s *scriptPool) start(ctx context.Context) (err error) {
+	s.pool, err = Start(ctx, s.options)
 	return err
 }
 
 // stop ends the pool and looks for processes that speak of its directory.
-func (s *stage) stop() error {
+func (s *scriptPool) stop() error {
 	if s.pool == nil {
 		return nil
 	}
@@ -120,18 +122,18 @@ func (s *stage) stop() error {
 	s.pool = nil
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, file := range lines {
-		if args, _ := os.ReadFile(file); strings.Contains(string(args), s.opt.Dir) {
+		if args, _ := os.ReadFile(file); strings.Contains(string(args), s.options.Dir) {
 			err = errors.Join(err, fmt.Errorf("%s is left behind: %q", filepath.Dir(file), args))
 		}
 	}
 	return err
 }
 
-func control(ts *testscript.TestScript, neg bool, args []string) {
+func controlCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: pool start|stop|kill")
 	}
-	switch s := stageOf(ts); args[0] {
+	switch s := scriptPoolOf(ts); args[0] {
 	case "start":
 		ts.Check(s.start(context.Background()))
 	case "stop":
@@ -144,9 +146,11 @@ func control(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func desktop(ts *testscript.TestScript, _ bool, _ []string) { stageOf(ts).opt.Desktop = true }
+func desktopCmd(ts *testscript.TestScript, _ bool, _ []string) {
+	scriptPoolOf(ts).options.Desktop = true
+}
 
-func exits(ts *testscript.TestScript, neg bool, args []string) {
+func exitsCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits N command…")
 	}
@@ -165,24 +169,24 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-func until(ts *testscript.TestScript, neg bool, args []string) {
+func untilCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: until 'regexp' command…")
 	}
 	want, err := regexp.Compile("(?m)" + args[0])
 	ts.Check(err)
 	var out []byte
-	if !poll(context.Background(), patience, func() bool {
-		out, err = silently(ts, args[1:])
+	if !pollUntil(context.Background(), awaitTimeout, func() bool {
+		out, err = runSilently(ts, args[1:])
 		return want.Match(out)
 	}) {
-		ts.Fatalf("after %v (%v) there is still no match for %q in:\n%s", patience, err, args[0], out)
+		ts.Fatalf("after %v (%v) there is still no match for %q in:\n%s", awaitTimeout, err, args[0], out)
 	}
 	ts.Exec(args[1], args[2:]...) // for the script to look at
 }
 
-// reads reports whether a command of a script asks the schedd, and nothing else.
-func reads(args []string) bool {
+// isQuery reports whether a command of a script asks the schedd, and nothing else.
+func isQuery(args []string) bool {
 	switch args[0] {
 	case "qstat", "pbsnodes":
 		return true
@@ -192,12 +196,12 @@ func reads(args []string) bool {
 	return false
 }
 
-// silently runs a command as the script would, and keeps it out of the script's log.
-func silently(ts *testscript.TestScript, args []string) ([]byte, error) {
+// runSilently runs a command as the script would, and keeps it out of the script's log.
+func runSilently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	path := ts.Getenv("PATH")
 	env := []string{"PATH=" + path, "HOME=" + ts.Getenv("HOME"), "ROOST_DIR=" + ts.Getenv("ROOST_DIR"), "ROOST_DIALECT=" + ts.Getenv("ROOST_DIALECT")}
-	if reads(args) {
-		stdout, stderr, _ := inProcess(context.Background(), env, args...)
+	if isQuery(args) {
+		stdout, stderr, _ := runInProcess(context.Background(), env, args...)
 		return []byte(stdout + stderr), nil
 	}
 	for _, dir := range filepath.SplitList(path) {
@@ -212,8 +216,8 @@ func silently(ts *testscript.TestScript, args []string) ([]byte, error) {
 	return nil, fmt.Errorf("%s: not in PATH", args[0])
 }
 
-// capture keeps what the first group of a regular expression matches in the last command's output.
-func capture(ts *testscript.TestScript, neg bool, args []string) {
+// captureCmd keeps what the first group of a regular expression matches in the last command's output.
+func captureCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture NAME 'regexp'")
 	}
@@ -226,8 +230,8 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// checkJSON looks at the last command's output: a document, or one a line.
-func checkJSON(ts *testscript.TestScript, neg bool, args []string) {
+// jsonCmd looks at the last command's output: a document, or one a line.
+func jsonCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! json")
 	}
@@ -244,14 +248,14 @@ func checkJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	for _, arg := range args {
 		path, want, _ := strings.Cut(arg, "=")
-		if got := fmt.Sprint(walk(doc, path)); got != want {
+		if got := fmt.Sprint(jsonPath(doc, path)); got != want {
 			ts.Fatalf("%s is %s, want %s", path, got, want)
 		}
 	}
 }
 
-// walk follows a path of names and numbers; len is how many elements a list has.
-func walk(v any, path string) any {
+// jsonPath follows a path of names and numbers; len is how many elements a list has.
+func jsonPath(v any, path string) any {
 	for _, step := range strings.Split(path, ".") {
 		list, isList := v.([]any)
 		switch n, err := strconv.Atoi(step); {
@@ -270,7 +274,7 @@ func walk(v any, path string) any {
 }
 
 // snapshot is the queue as its users see it, and who serves it.
-func (s *stage) snapshot(ts *testscript.TestScript) (queue, daemons string) {
+func (s *scriptPool) snapshot(ts *testscript.TestScript) (queue, daemons string) {
 	queue, stderr, code := s.pool.Command(context.Background(), "jobs", "--json")
 	if code != 0 {
 		ts.Fatalf("roost jobs: status %d: %s", code, stderr)
@@ -283,13 +287,13 @@ func (s *stage) snapshot(ts *testscript.TestScript) (queue, daemons string) {
 	return queue, daemons
 }
 
-func remember(ts *testscript.TestScript, _ bool, _ []string) {
-	s := stageOf(ts)
+func rememberCmd(ts *testscript.TestScript, _ bool, _ []string) {
+	s := scriptPoolOf(ts)
 	s.queue, s.daemon = s.snapshot(ts)
 }
 
-func unchanged(ts *testscript.TestScript, _ bool, _ []string) {
-	s := stageOf(ts)
+func unchangedCmd(ts *testscript.TestScript, _ bool, _ []string) {
+	s := scriptPoolOf(ts)
 	queue, daemons := s.snapshot(ts)
 	if queue != s.queue {
 		ts.Fatalf("the queue has changed from\n%s\nto\n%s", s.queue, queue)
@@ -299,7 +303,7 @@ func unchanged(ts *testscript.TestScript, _ bool, _ []string) {
 	}
 }
 
-func makeFile(ts *testscript.TestScript, neg bool, args []string) {
+func mkfileCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: make kind file")
 	}

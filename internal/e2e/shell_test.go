@@ -13,12 +13,12 @@ import (
 	"github.com/creack/pty"
 )
 
-// terminal is a window in which roost runs.
-type terminal struct {
+// testTerminal is a window in which roost runs.
+type testTerminal struct {
 	*testing.T
 	window *os.File
 	cmd    *exec.Cmd
-	seen   bytes.Buffer
+	output bytes.Buffer
 }
 
 // startForTerminals starts a pool of one node with two cores, whose users have sh for a login shell. Who starts it stops it.
@@ -29,7 +29,7 @@ func startForTerminals(t *testing.T) *Pool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	p, err := Start(t.Context(), Options{Roost: program(t), Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
+	p, err := Start(t.Context(), PoolOptions{Roost: program(t), Dir: dir, Nodes: 1, CPUs: 2, Env: []string{"SHELL=/bin/sh"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func startForTerminals(t *testing.T) *Pool {
 }
 
 // openTerminal runs a command of roost in a window.
-func openTerminal(t *testing.T, p *Pool, args ...string) *terminal {
+func openTerminal(t *testing.T, p *Pool, args ...string) *testTerminal {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), p.Roost, args...)
 	cmd.Env = append(os.Environ(), "ROOST_DIR="+p.Dir, "TERM=vt100")
@@ -46,28 +46,28 @@ func openTerminal(t *testing.T, p *Pool, args ...string) *terminal {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { window.Close() })
-	return &terminal{T: t, window: window, cmd: cmd}
+	return &testTerminal{T: t, window: window, cmd: cmd}
 }
 
-// until reads until the window shows some text that it has not shown before.
-func (w *terminal) until(text string) {
+// awaitText reads until the window shows some text that it has not shown before.
+func (w *testTerminal) awaitText(text string) {
 	w.Helper()
-	w.window.SetReadDeadline(time.Now().Add(patience))
+	w.window.SetReadDeadline(time.Now().Add(awaitTimeout))
 	buf := make([]byte, 4096)
 	for {
-		if i := strings.Index(w.seen.String(), text); i >= 0 {
-			w.seen.Next(i + len(text))
+		if i := strings.Index(w.output.String(), text); i >= 0 {
+			w.output.Next(i + len(text))
 			return
 		}
 		n, err := w.window.Read(buf)
-		w.seen.Write(buf[:n])
+		w.output.Write(buf[:n])
 		if err != nil && n == 0 {
-			w.Fatalf("it does not show %q (%v) but %q", text, err, w.seen.String())
+			w.Fatalf("it does not show %q (%v) but %q", text, err, w.output.String())
 		}
 	}
 }
 
-func (w *terminal) types(text string) {
+func (w *testTerminal) typeText(text string) {
 	w.Helper()
 	if _, err := io.WriteString(w.window, text); err != nil {
 		w.Fatal(err)
@@ -88,38 +88,38 @@ func TestShellTerminal(t *testing.T) {
 	awaitRunning(t, p, id)
 
 	w := openTerminal(t, p, "ssh", id)
-	w.types("PS1='$ '; stty -echo; echo term:$TERM; stty size\n")
-	w.until("term:vt100")
-	w.until("24 80")
+	w.typeText("PS1='$ '; stty -echo; echo term:$TERM; stty size\n")
+	w.awaitText("term:vt100")
+	w.awaitText("24 80")
 	if err := pty.Setsize(w.window, &pty.Winsize{Rows: 40, Cols: 132}); err != nil {
 		t.Fatal(err)
 	}
-	w.types("until [ \"$(stty size)\" = '40 132' ]; do sleep 0.05; done; echo grown\n")
-	w.until("grown")
-	w.types("sh -c 'trap \"echo caught; exit\" INT; echo ready; while :; do sleep 0.05; done'\n")
-	w.until("ready")
-	w.types("\x03")
-	w.until("caught")
-	w.types("exit 5\n")
+	w.typeText("until [ \"$(stty size)\" = '40 132' ]; do sleep 0.05; done; echo grown\n")
+	w.awaitText("grown")
+	w.typeText("sh -c 'trap \"echo caught; exit\" INT; echo ready; while :; do sleep 0.05; done'\n")
+	w.awaitText("ready")
+	w.typeText("\x03")
+	w.awaitText("caught")
+	w.typeText("exit 5\n")
 	if err := w.cmd.Wait(); w.cmd.ProcessState.ExitCode() != 5 {
 		t.Errorf("it ended with %v, want exit status 5", err)
 	}
 
 	w = openTerminal(t, p, "ssh", id)
-	w.types("echo alive; sleep 434343\n")
-	w.until("alive\r\n")
-	awaitTrue(t, "the shell's command runs", func() bool { return runs("sleep\x00434343") })
+	w.typeText("echo alive; sleep 434343\n")
+	w.awaitText("alive\r\n")
+	awaitTrue(t, "the shell's command runs", func() bool { return hasCommandLine("sleep\x00434343") })
 	w.cmd.Process.Signal(syscall.SIGKILL)
 	w.cmd.Wait()
-	awaitTrue(t, "nothing is left of a shell whose user has gone", func() bool { return !runs("sleep\x00434343") })
+	awaitTrue(t, "nothing is left of a shell whose user has gone", func() bool { return !hasCommandLine("sleep\x00434343") })
 
 	w = openTerminal(t, p, "ssh", id)
-	w.types("echo $((40+2))\n")
-	w.until("42\r\n")
+	w.typeText("echo $((40+2))\n")
+	w.awaitText("42\r\n")
 	if _, stderr, code := p.Command(t.Context(), "rm", id); code != 0 {
 		t.Fatal(stderr)
 	}
-	w.until("is over on this node")
+	w.awaitText("is over on this node")
 	if w.cmd.Wait(); w.cmd.ProcessState.ExitCode() != 35 {
 		t.Errorf("exit status %d after the task's end, want 35", w.cmd.ProcessState.ExitCode())
 	}
@@ -128,14 +128,14 @@ func TestShellTerminal(t *testing.T) {
 func awaitRunning(t *testing.T, p *Pool, id string) {
 	t.Helper()
 	awaitTrue(t, id+" runs", func() bool {
-		stdout, _, _ := p.look(t, "jobs", id)
+		stdout, _, _ := p.mustQuery(t, "jobs", id)
 		return strings.Contains(stdout, "running")
 	})
 }
 
 func awaitTrue(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	if !poll(t.Context(), patience, is) {
-		t.Fatalf("after %v still not: %s", patience, what)
+	if !pollUntil(t.Context(), awaitTimeout, is) {
+		t.Fatalf("after %v still not: %s", awaitTimeout, what)
 	}
 }

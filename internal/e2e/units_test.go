@@ -17,18 +17,18 @@ import (
 )
 
 // unitPool is a whole pool on one machine, of which the startd is as said.
-func unitPool(t *testing.T, startd config.Startd) *Pool {
+func unitPool(t *testing.T, startd config.StartdSettings) *Pool {
 	t.Helper()
 	startd.Name = "host1"
-	return nodePool(t, &config.Node{Startds: []config.Startd{startd}})
+	return nodePool(t, &config.Node{Startds: []config.StartdSettings{startd}})
 }
 
 // nodePool is a whole pool on one machine, with what else the node is to have.
 func nodePool(t *testing.T, n *config.Node) *Pool {
 	t.Helper()
 	dir := openDir(t)
-	p := &Pool{Options: Options{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
-	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.Collector{}, &config.Negotiator{}, &config.Schedd{AllowRoot: true}
+	p := &Pool{PoolOptions: PoolOptions{Roost: program(t), Dir: filepath.Join(dir, "pool")}, done: make(chan struct{})}
+	n.Name, n.Dir, n.Collector, n.Negotiator, n.Schedd = "host1", p.Dir, &config.CollectorSettings{}, &config.NegotiatorSettings{}, &config.ScheddSettings{AllowRoot: true}
 	for i := range n.Startds {
 		n.Startds[i].AllowRoot = true
 	}
@@ -53,7 +53,7 @@ func nodePool(t *testing.T, n *config.Node) *Pool {
 		}
 	})
 	for _, d := range n.Startds {
-		p.until(t, d.Name, "nodes")
+		p.awaitOutput(t, d.Name, "nodes")
 	}
 	return p
 }
@@ -77,8 +77,8 @@ func (p *Pool) sleepersOf(t *testing.T, name, settings string) (finish func()) {
 	}
 }
 
-// well waits for the jobs of that name to end well.
-func (p *Pool) well(t *testing.T, name string) {
+// awaitSuccess waits for the jobs of that name to end well.
+func (p *Pool) awaitSuccess(t *testing.T, name string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -94,49 +94,49 @@ func TestUnits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
-	p := unitPool(t, config.Startd{
+	p := unitPool(t, config.StartdSettings{
 		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB},
-		Layout:    gpu.Layout{CPUUnits: 2}, Queue: config.Queue{Length: 1},
+		Layout:    gpu.LayoutConfig{CPUUnits: 2}, Queue: config.NodeQueue{Length: 1},
 	})
 	wide := p.sleepersOf(t, "wide", "  cpus = 3\n")
-	p.until(t, "no single resource unit has so much free: the most is 2 cpus", "why", "@wide")
+	p.awaitOutput(t, "no single resource unit has so much free: the most is 2 cpus", "why", "@wide")
 	if stdout, stderr, code := p.Command(t.Context(), "rm", "@wide"); code != 0 {
 		t.Fatalf("rm: %s%s", stdout, stderr)
 	}
 	wide()
 
 	quarter := p.sleepersOf(t, "quarter", "  count = 16\n  cpus = 0.25\n")
-	p.until(t, "16 running", "show", "@quarter")
+	p.awaitOutput(t, "16 running", "show", "@quarter")
 	waiting := p.sleepersOf(t, "next", "  cpus = 2\n")
-	p.until(t, "waits on host1 for its turn", "why", "@next")
+	p.awaitOutput(t, "waits on host1 for its turn", "why", "@next")
 	stream := p.sleepersOf(t, "server", "  cpus = 2\n  app_class = \"stream\"\n")
-	p.until(t, "it runs on host1", "why", "@server")
+	p.awaitOutput(t, "it runs on host1", "why", "@server")
 	quarter()
-	p.until(t, "it runs on host1", "why", "@next")
-	p.until(t, "placed", "show", "@next") // known when it has started
+	p.awaitOutput(t, "it runs on host1", "why", "@next")
+	p.awaitOutput(t, "placed", "show", "@next") // known when it has started
 	waiting()
 	stream()
 	for _, name := range []string{"quarter", "next", "server"} {
-		p.well(t, name)
+		p.awaitSuccess(t, name)
 	}
 }
 
-// TestSharesOfACard: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits, and more than the card has is refused.
-func TestSharesOfACard(t *testing.T) {
+// TestGPUShares: three tasks of 20 GiB run together on a card of 64 GiB, a fourth waits, and more than the card has is refused.
+func TestGPUShares(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIP: short: a whole pool is started")
 	}
-	m := fakelib.New(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 64 * roost.GiB, Celsius: 40}}})
-	p := unitPool(t, config.Startd{
-		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUs{Library: m.Library},
+	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 64 * roost.GiB, Celsius: 40}}})
+	p := unitPool(t, config.StartdSettings{
+		Resources: roost.Resources{CPU: 4000, Memory: 4 * roost.GiB, Disk: roost.GiB}, GPUs: config.GPUSettings{Library: m.Library},
 	})
-	p.until(t, "GPU-a", "nodes", "--gpus")
+	p.awaitOutput(t, "GPU-a", "nodes", "--gpus")
 	finish := p.sleepersOf(t, "shares", "  count = 4\n  cpus = 1\n  gpu_memory = \"20GiB\"\n")
-	p.until(t, "3 running", "show", "@shares")
-	p.until(t, "no GPU with 20GiB free (the largest free share is 4GiB on host1)", "why", "last[3]")
+	p.awaitOutput(t, "3 running", "show", "@shares")
+	p.awaitOutput(t, "no GPU with 20GiB free (the largest free share is 4GiB on host1)", "why", "last[3]")
 	finish()
-	p.well(t, "shares")
+	p.awaitSuccess(t, "shares")
 	for key := 0; ; key++ { // taken until the schedd has heard of the card
 		_, stderr, code := p.Command(t.Context(), "run", "--detach", "--gpu-memory", "80GiB", "--", "true")
 		if code == 0 && key < 600 {

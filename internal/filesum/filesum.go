@@ -11,31 +11,33 @@ import (
 // ErrDamaged is that a file is not as it was written.
 var ErrDamaged = errors.New("the file is damaged: its checksum is wrong")
 
-// word is what the last line begins with.
-const word = "crc32c "
+// checksumPrefix is what the last line begins with.
+const checksumPrefix = "crc32c "
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func line(text []byte) string { return fmt.Sprintf("%s%08x\n", word, crc32.Checksum(text, castagnoli)) }
+func checksumLine(text []byte) string {
+	return fmt.Sprintf("%s%08x\n", checksumPrefix, crc32.Checksum(text, castagnoli))
+}
 
-// Append returns a text, which ends with a newline or gets one, with the line of its checksum.
-func Append(text []byte) []byte {
+// AppendChecksum returns a text, which ends with a newline or gets one, with the line of its checksum.
+func AppendChecksum(text []byte) []byte {
 	text = bytes.Clone(text)
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		text = append(text, '\n')
 	}
-	return append(text, line(text)...)
+	return append(text, checksumLine(text)...)
 }
 
-// Check returns a text without the line of its checksum. A text of before files had one has none: it is returned as it is, and what reads it must refuse
+// VerifyChecksum returns a text without the line of its checksum. A text of before files had one has none: it is returned as it is, and what reads it must refuse
 // any line that is not its own, or a flipped bit could make one of now look like one of then.
-func Check(text []byte) ([]byte, error) {
+func VerifyChecksum(text []byte) ([]byte, error) {
 	at := bytes.LastIndexByte(bytes.TrimSuffix(text, []byte("\n")), '\n') + 1
 	last := text[at:]
-	if !bytes.HasPrefix(last, []byte(word)) {
+	if !bytes.HasPrefix(last, []byte(checksumPrefix)) {
 		return text, nil
 	}
-	if string(last) != line(text[:at]) {
+	if string(last) != checksumLine(text[:at]) {
 		return nil, ErrDamaged
 	}
 	return text[:at], nil

@@ -6,25 +6,25 @@ import (
 	"testing"
 )
 
-type record struct {
+type taskRecord struct {
 	Name  string
 	Lease int
 }
 
 // Wherever a bit flips or the text is cut, the reader of a record gets what was written, or an error; and records of before are read.
 func TestEveryBit(t *testing.T) {
-	want := record{"roost-1", 4711}
+	want := taskRecord{"roost-1", 4711}
 	text, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(text []byte) (got record, err error) {
-		if text, err = Check(text); err == nil {
+	read := func(text []byte) (got taskRecord, err error) {
+		if text, err = VerifyChecksum(text); err == nil {
 			err = json.Unmarshal(text, &got)
 		}
 		return got, err
 	}
-	whole := Append(text)
+	whole := AppendChecksum(text)
 	for _, good := range [][]byte{whole, text, append(bytes.Clone(text), '\n')} {
 		if got, err := read(good); err != nil || got != want {
 			t.Errorf("%q: %v, %v", good, got, err)

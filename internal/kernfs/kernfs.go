@@ -12,27 +12,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxRead bounds what Read takes in: the kernel's tables are smaller, and a file that never ends is none of them.
+// maxRead bounds what ReadFile takes in: the kernel's tables are smaller, and a file that never ends is none of them.
 const maxRead = 16 << 20
 
-// Write writes a text to a file in one write(2), and never makes one. What the kernel says of it is in the error, an *fs.PathError; EAGAIN is among it. A
+// WriteFile writes a text to a file in one write(2), and never makes one. What the kernel says of it is in the error, an *fs.PathError; EAGAIN is among it. A
 // call that a signal interrupted is made again.
-func Write(path string, text []byte) error {
-	fd, err := open(path, unix.O_WRONLY)
+func WriteFile(path string, text []byte) error {
+	fd, err := openNonblocking(path, unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	n, err := again(func() (int, error) { return unix.Write(fd, text) })
+	n, err := retryInterrupted(func() (int, error) { return unix.Write(fd, text) })
 	if err == nil && n != len(text) {
 		err = io.ErrShortWrite
 	}
-	return wrap("write", path, err)
+	return wrapError("write", path, err)
 }
 
-// Read reads a whole file, of which the kernel answers EAGAIN at times: that is an error, an *fs.PathError, as any other.
-func Read(path string) ([]byte, error) {
-	fd, err := open(path, unix.O_RDONLY)
+// ReadFile reads a whole file, of which the kernel answers EAGAIN at times: that is an error, an *fs.PathError, as any other.
+func ReadFile(path string) ([]byte, error) {
+	fd, err := openNonblocking(path, unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -42,26 +42,26 @@ func Read(path string) ([]byte, error) {
 		if len(text) == cap(text) {
 			text = append(text, 0)[:len(text)]
 		}
-		n, err := again(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
+		n, err := retryInterrupted(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
 		if err != nil {
-			return text, wrap("read", path, err)
+			return text, wrapError("read", path, err)
 		}
 		if n <= 0 {
 			return text, nil
 		}
 		text = text[:len(text)+n]
 	}
-	return text, wrap("read", path, unix.EFBIG)
+	return text, wrapError("read", path, unix.EFBIG)
 }
 
-// open never waits, not even for the other end of a fifo.
-func open(path string, mode int) (int, error) {
-	fd, err := again(func() (int, error) { return unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) })
-	return fd, wrap("open", path, err)
+// openNonblocking never waits, not even for the other end of a fifo.
+func openNonblocking(path string, mode int) (int, error) {
+	fd, err := retryInterrupted(func() (int, error) { return unix.Open(path, mode|unix.O_NONBLOCK|unix.O_CLOEXEC, 0) })
+	return fd, wrapError("open", path, err)
 }
 
-// again makes a system call until no signal interrupts it.
-func again(call func() (int, error)) (n int, err error) {
+// retryInterrupted makes a system call until no signal interrupts it.
+func retryInterrupted(call func() (int, error)) (n int, err error) {
 	for {
 		if n, err = call(); err != unix.EINTR {
 			return n, err
@@ -69,7 +69,7 @@ func again(call func() (int, error)) (n int, err error) {
 	}
 }
 
-func wrap(op, path string, err error) error {
+func wrapError(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}

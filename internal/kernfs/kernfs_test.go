@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/kernfs"
 )
 
-// fifo makes a fifo and holds both of its ends. It can be polled, as a control file can, and says EAGAIN where there is nothing to read, or no room.
-func fifo(t *testing.T) (path string, fd int) {
+// openFIFO makes a fifo and holds both of its ends. It can be polled, as a control file can, and says EAGAIN where there is nothing to read, or no room.
+func openFIFO(t *testing.T) (path string, fd int) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "control")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
@@ -29,8 +29,8 @@ func fifo(t *testing.T) (path string, fd int) {
 	return path, fd
 }
 
-// soon fails the test where a call does not come back.
-func soon(t *testing.T, call func() error) error {
+// returnsSoon fails the test where a call does not come back.
+func returnsSoon(t *testing.T, call func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- call() }()
@@ -44,7 +44,7 @@ func soon(t *testing.T, call func() error) error {
 }
 
 func TestWriteComesBackWithEAGAIN(t *testing.T) {
-	path, fd := fifo(t)
+	path, fd := openFIFO(t)
 	for full := make([]byte, 4096); ; {
 		if _, err := unix.Write(fd, full); err == unix.EAGAIN {
 			break
@@ -52,15 +52,15 @@ func TestWriteComesBackWithEAGAIN(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	err := soon(t, func() error { return kernfs.Write(path, []byte("1")) })
+	err := returnsSoon(t, func() error { return kernfs.WriteFile(path, []byte("1")) })
 	if !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("got %v, want EAGAIN", err)
 	}
 }
 
 func TestReadComesBackWithEAGAIN(t *testing.T) {
-	path, _ := fifo(t)
-	err := soon(t, func() error { _, err := kernfs.Read(path); return err })
+	path, _ := openFIFO(t)
+	err := returnsSoon(t, func() error { _, err := kernfs.ReadFile(path); return err })
 	if !errors.Is(err, unix.EAGAIN) {
 		t.Errorf("got %v, want EAGAIN", err)
 	}
@@ -68,23 +68,23 @@ func TestReadComesBackWithEAGAIN(t *testing.T) {
 
 func TestReadAndWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	if err := kernfs.Write(path, []byte("1")); !errors.Is(err, fs.ErrNotExist) {
+	if err := kernfs.WriteFile(path, []byte("1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: got %v", err)
 	}
-	if _, err := kernfs.Read(path); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := kernfs.ReadFile(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: got %v", err)
 	}
 	long := bytes.Repeat([]byte("line\n"), 10_000)
 	if err := os.WriteFile(path, long, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := kernfs.Read(path); err != nil || !bytes.Equal(got, long) {
+	if got, err := kernfs.ReadFile(path); err != nil || !bytes.Equal(got, long) {
 		t.Errorf("got %d bytes, %v, want %d", len(got), err, len(long))
 	}
-	if err := kernfs.Write(path, []byte("LINE")); err != nil {
+	if err := kernfs.WriteFile(path, []byte("LINE")); err != nil {
 		t.Error(err)
 	}
-	if got, _ := kernfs.Read(path); !bytes.HasPrefix(got, []byte("LINE\nline\n")) || len(got) != len(long) {
+	if got, _ := kernfs.ReadFile(path); !bytes.HasPrefix(got, []byte("LINE\nline\n")) || len(got) != len(long) {
 		t.Errorf("after a write: %d bytes, %.10q", len(got), got)
 	}
 }

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	module  = "github.com/roost-batch/roost"
-	root    = "../.."
-	longest = 500 // lines of a file: STYLE asks for 350 at most, and leaves room for a reason
+	module       = "github.com/roost-batch/roost"
+	root         = "../.."
+	maxFileLines = 500 // lines of a file: STYLE asks for 350 at most, and leaves room for a reason
 )
 
-// source is one Go file.
-type source struct {
+// sourceFile is one Go file.
+type sourceFile struct {
 	pkg  string // its directory below the module
 	name string
 	test bool
@@ -27,15 +27,15 @@ type source struct {
 	*token.FileSet
 }
 
-// at names a place for people.
-func (s *source) at(n ast.Node) string {
+// position names a place for people.
+func (s *sourceFile) position(n ast.Node) string {
 	return s.pkg + "/" + s.name + ":" + strconv.Itoa(s.Position(n.Pos()).Line)
 }
 
 // sources parses every Go file of the module.
-func sources(t *testing.T) []*source {
+func sources(t *testing.T) []*sourceFile {
 	t.Helper()
-	var all []*source
+	var all []*sourceFile
 	fset := token.NewFileSet()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -58,7 +58,7 @@ func sources(t *testing.T) []*source {
 		if err != nil {
 			return err
 		}
-		all = append(all, &source{pkg, d.Name(), strings.HasSuffix(path, "_test.go"), file, fset})
+		all = append(all, &sourceFile{pkg, d.Name(), strings.HasSuffix(path, "_test.go"), file, fset})
 		return nil
 	})
 	if err != nil {
@@ -67,33 +67,33 @@ func sources(t *testing.T) []*source {
 	return all
 }
 
-// code returns the files that are no tests. Tests may import what they like.
-func code(t *testing.T) []*source {
-	return slices.DeleteFunc(sources(t), func(s *source) bool { return s.test })
+// nonTestFiles returns the files that are no tests. Tests may import what they like.
+func nonTestFiles(t *testing.T) []*sourceFile {
+	return slices.DeleteFunc(sources(t), func(s *sourceFile) bool { return s.test })
 }
 
 // imports calls f for each import of the file.
-func (s *source) imports(f func(spec *ast.ImportSpec, path string)) {
+func (s *sourceFile) imports(f func(spec *ast.ImportSpec, path string)) {
 	for _, spec := range s.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value)
 		f(spec, path)
 	}
 }
 
-// own returns the directory of a package of this module.
-func own(path string) (string, bool) {
+// modulePackage returns the directory of a package of this module.
+func modulePackage(path string) (string, bool) {
 	if path == module {
 		return ".", true
 	}
 	return strings.CutPrefix(path, module+"/")
 }
 
-func rank(pkg string) int {
-	return slices.IndexFunc(places(), func(p place) bool { return p.path == pkg })
+func packageRank(pkg string) int {
+	return slices.IndexFunc(packageOrders(), func(p packageOrder) bool { return p.path == pkg })
 }
 
-// tree returns the daemon whose tree holds the package.
-func tree(pkg string) string {
+// daemonTree returns the daemon whose tree holds the package.
+func daemonTree(pkg string) string {
 	for _, d := range daemons() {
 		if pkg == d || strings.HasPrefix(pkg, d+"/") {
 			return d
@@ -104,8 +104,8 @@ func tree(pkg string) string {
 
 func TestImportOrder(t *testing.T) {
 	unplaced := map[string]bool{}
-	for _, s := range code(t) {
-		if rank(s.pkg) < 0 {
+	for _, s := range nonTestFiles(t) {
+		if packageRank(s.pkg) < 0 {
 			if !unplaced[s.pkg] {
 				t.Errorf("package %s has no place: put it into places.go, below all that it imports", s.pkg)
 			}
@@ -113,39 +113,39 @@ func TestImportOrder(t *testing.T) {
 			continue
 		}
 		s.imports(func(spec *ast.ImportSpec, path string) {
-			to, ok := own(path)
+			to, ok := modulePackage(path)
 			if !ok {
 				return
 			}
-			if rank(to) >= rank(s.pkg) {
-				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.at(spec), s.pkg, to)
+			if packageRank(to) >= packageRank(s.pkg) {
+				t.Errorf("%s: %s may not import %s, which stands below it in places.go", s.position(spec), s.pkg, to)
 			}
-			if a, b := tree(s.pkg), tree(to); a != "" && b != "" && a != b && !slices.Contains(minds()[s.pkg], to) {
-				t.Errorf("%s: %s may not import %s: daemons meet on the wire", s.at(spec), s.pkg, to)
+			if a, b := daemonTree(s.pkg), daemonTree(to); a != "" && b != "" && a != b && !slices.Contains(sharedCores()[s.pkg], to) {
+				t.Errorf("%s: %s may not import %s: daemons meet on the wire", s.position(spec), s.pkg, to)
 			}
 		})
 	}
 }
 
 func TestPurity(t *testing.T) {
-	for _, s := range code(t) {
-		if i := rank(s.pkg); i < 0 || !places()[i].pure {
+	for _, s := range nonTestFiles(t) {
+		if i := packageRank(s.pkg); i < 0 || !packageOrders()[i].pure {
 			continue
 		}
 		s.imports(func(spec *ast.ImportSpec, path string) {
-			if slices.ContainsFunc(impure(), func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
-				t.Errorf("%s: %s is pure and may not import %s", s.at(spec), s.pkg, path)
+			if slices.ContainsFunc(impurePackages(), func(p string) bool { return path == p || strings.HasPrefix(path, p+"/") }) {
+				t.Errorf("%s: %s is pure and may not import %s", s.position(spec), s.pkg, path)
 			}
 		})
 		ast.Inspect(s.File, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.GoStmt:
-				t.Errorf("%s: %s is pure and may start no goroutine", s.at(n), s.pkg)
+				t.Errorf("%s: %s is pure and may start no goroutine", s.position(n), s.pkg)
 			case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
-				t.Errorf("%s: %s is pure and has nobody to talk to over a channel", s.at(n), s.pkg)
+				t.Errorf("%s: %s is pure and has nobody to talk to over a channel", s.position(n), s.pkg)
 			case *ast.SelectorExpr:
-				if calls(n, "time", clocks()...) {
-					t.Errorf("%s: %s is pure and may not call time.%s: time comes in as an argument", s.at(n), s.pkg, n.Sel.Name)
+				if callsAny(n, "time", clockFuncs()...) {
+					t.Errorf("%s: %s is pure and may not call time.%s: time comes in as an argument", s.position(n), s.pkg, n.Sel.Name)
 				}
 			}
 			return true
@@ -153,17 +153,17 @@ func TestPurity(t *testing.T) {
 	}
 }
 
-// calls reports whether n is one of those names of a package.
-func calls(n *ast.SelectorExpr, pkg string, names ...string) bool {
+// callsAny reports whether n is one of those names of a package.
+func callsAny(n *ast.SelectorExpr, pkg string, names ...string) bool {
 	x, ok := n.X.(*ast.Ident)
 	return ok && x.Name == pkg && slices.Contains(names, n.Sel.Name)
 }
 
 func TestLibraries(t *testing.T) {
-	for _, s := range code(t) {
+	for _, s := range nonTestFiles(t) {
 		s.imports(func(spec *ast.ImportSpec, path string) {
 			first, _, _ := strings.Cut(path, "/")
-			if _, ok := own(path); ok || !strings.Contains(first, ".") {
+			if _, ok := modulePackage(path); ok || !strings.Contains(first, ".") {
 				return
 			}
 			var library string
@@ -173,9 +173,9 @@ func TestLibraries(t *testing.T) {
 				}
 			}
 			if library == "" {
-				t.Errorf("%s: %s is not among the libraries in places.go", s.at(spec), path)
+				t.Errorf("%s: %s is not among the libraries in places.go", s.position(spec), path)
 			} else if !slices.Contains(libraries()[library], s.pkg) {
-				t.Errorf("%s: %s may not import %s: it is for %s", s.at(spec), s.pkg, library, strings.Join(libraries()[library], ", "))
+				t.Errorf("%s: %s may not import %s: it is for %s", s.position(spec), s.pkg, library, strings.Join(libraries()[library], ", "))
 			}
 		})
 	}
@@ -183,10 +183,10 @@ func TestLibraries(t *testing.T) {
 
 func TestPackages(t *testing.T) {
 	comments := map[string]bool{}
-	for _, s := range code(t) {
+	for _, s := range nonTestFiles(t) {
 		comments[s.pkg] = comments[s.pkg] || s.Doc != nil
-		if slices.Contains(vague(), s.File.Name.Name) {
-			t.Errorf("%s: a package called %s may hold anything: name it by its one idea", s.at(s.File.Name), s.File.Name.Name)
+		if slices.Contains(vagueNames(), s.File.Name.Name) {
+			t.Errorf("%s: a package called %s may hold anything: name it by its one idea", s.position(s.File.Name), s.File.Name.Name)
 		}
 	}
 	for pkg, has := range comments {
@@ -201,27 +201,27 @@ func TestFiles(t *testing.T) {
 		if ast.IsGenerated(s.File) {
 			continue
 		}
-		if lines := s.FileSet.File(s.FileStart).LineCount(); lines > longest {
+		if lines := s.FileSet.File(s.FileStart).LineCount(); lines > maxFileLines {
 			t.Errorf("%s/%s has %d lines: one file, one concern", s.pkg, s.name, lines)
 		}
 		bubble := false
 		s.imports(func(spec *ast.ImportSpec, path string) {
 			bubble = bubble || path == "testing/synctest"
 			if spec.Name != nil && (spec.Name.Name == "." || spec.Name.Name == "_" && path != "embed") {
-				t.Errorf("%s: %s is imported as %q", s.at(spec), path, spec.Name.Name)
+				t.Errorf("%s: %s is imported as %q", s.position(spec), path, spec.Name.Name)
 			}
 		})
 		for _, d := range s.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-				t.Errorf("%s: init runs behind the reader's back: build it where it is used", s.at(f))
+				t.Errorf("%s: init runs behind the reader's back: build it where it is used", s.position(f))
 			}
 		}
 		if !s.test || bubble {
 			continue
 		}
 		ast.Inspect(s.File, func(n ast.Node) bool {
-			if sel, ok := n.(*ast.SelectorExpr); ok && calls(sel, "time", "Sleep") {
-				t.Errorf("%s: a test that sleeps is slow or wrong: wait for what happens, or sleep in a synctest bubble", s.at(n))
+			if sel, ok := n.(*ast.SelectorExpr); ok && callsAny(sel, "time", "Sleep") {
+				t.Errorf("%s: a test that sleeps is slow or wrong: wait for what happens, or sleep in a synctest bubble", s.position(n))
 			}
 			return true
 		})

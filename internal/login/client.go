@@ -22,8 +22,8 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// Entry is what a machine keeps of a login: one file of the user's, which nobody else can read.
-type Entry struct {
+// LoginEntry is what a machine keeps of a login: one file of the user's, which nobody else can read.
+type LoginEntry struct {
 	Node        string `json:"node"`    // of the schedd
 	Address     string `json:"address"` // where it listens
 	User        string `json:"user"`    // who one is there
@@ -44,14 +44,14 @@ func Dir(getenv func(string) string) (string, error) {
 	return filepath.Join(base, "roost", "logins"), nil
 }
 
-const suffix = ".json"
+const entrySuffix = ".json"
 
 // Load reads the login at that node's schedd; NotFound where there is none.
-func Load(dir, node string) (*Entry, error) {
-	if !config.ValidName(node) {
+func Load(dir, node string) (*LoginEntry, error) {
+	if !config.IsValidName(node) {
 		return nil, fmt.Errorf("node %q: %w: this is not the name of a node", node, roost.Invalid)
 	}
-	file := filepath.Join(dir, node+suffix)
+	file := filepath.Join(dir, node+entrySuffix)
 	info, err := os.Stat(file)
 	// After su and sudo, $HOME may be another user's, and closed: his logins are not ours, and on this host none is needed.
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -60,7 +60,7 @@ func Load(dir, node string) (*Entry, error) {
 	if err == nil && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("login %s: %w: others can read it (mode %04o): revoke it on %s with roost logins rm, and log in again", file, roost.BadConfig, info.Mode().Perm(), node)
 	}
-	e := &Entry{}
+	e := &LoginEntry{}
 	text, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(text, e)
@@ -78,16 +78,16 @@ func Nodes(dir string) (nodes []string) {
 		return nil
 	}
 	for _, f := range files {
-		if node, ok := strings.CutSuffix(f.Name(), suffix); ok && config.ValidName(node) {
+		if node, ok := strings.CutSuffix(f.Name(), entrySuffix); ok && config.IsValidName(node) {
 			nodes = append(nodes, node)
 		}
 	}
 	return slices.Sorted(slices.Values(nodes))
 }
 
-// Keep writes a login down.
-func (e *Entry) Keep(dir string) error {
-	if !config.ValidName(e.Node) {
+// Save writes a login down.
+func (e *LoginEntry) Save(dir string) error {
+	if !config.IsValidName(e.Node) {
 		return fmt.Errorf("login: %w: the schedd says that its node is called %.80q", roost.Invalid, e.Node)
 	}
 	text, err := json.MarshalIndent(e, "", "  ")
@@ -95,7 +95,7 @@ func (e *Entry) Keep(dir string) error {
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = replace(filepath.Join(dir, e.Node+suffix), text)
+		err = replaceFile(filepath.Join(dir, e.Node+entrySuffix), text)
 	}
 	if err != nil {
 		return fmt.Errorf("login: %w: %w", roost.NoOutput, err)
@@ -104,10 +104,10 @@ func (e *Entry) Keep(dir string) error {
 }
 
 // Forget removes a login from this machine.
-func Forget(dir, node string) error { return os.Remove(filepath.Join(dir, node+suffix)) }
+func Forget(dir, node string) error { return os.Remove(filepath.Join(dir, node+entrySuffix)) }
 
 // Expires is when the login ends.
-func (e *Entry) Expires() time.Time {
+func (e *LoginEntry) Expires() time.Time {
 	cert, err := x509.ParseCertificate(e.Certificate)
 	if err != nil {
 		return time.Time{}
@@ -116,7 +116,7 @@ func (e *Entry) Expires() time.Time {
 }
 
 // Identity is who one is at the schedd.
-func (e *Entry) Identity() (*rpc.Identity, error) {
+func (e *LoginEntry) Identity() (*rpc.Identity, error) {
 	ca, err := x509.ParseCertificate(e.Authority)
 	if err != nil {
 		return nil, fmt.Errorf("login at %s: %w: %w", e.Node, roost.BadConfig, err)
@@ -128,31 +128,31 @@ func (e *Entry) Identity() (*rpc.Identity, error) {
 	if ends := e.Expires(); time.Now().After(ends) {
 		return nil, fmt.Errorf("login at %s: %w: it ended on %s: on %s run roost token --user, and here the line that it prints", e.Node, roost.Unauthenticated, ends.Format(time.DateOnly), e.Node)
 	}
-	return client(tls.Certificate{Certificate: [][]byte{e.Certificate}, PrivateKey: key}, func(leaf, _ *x509.Certificate) error {
-		return believe(leaf, ca, e.Node)
+	return clientTLS(tls.Certificate{Certificate: [][]byte{e.Certificate}, PrivateKey: key}, func(leaf, _ *x509.Certificate) error {
+		return checkServer(leaf, ca, e.Node)
 	}), nil
 }
 
-// Greeting is how a login begins: there is no certificate yet, and of the schedd's own authority one knows the digest in the token. The authority is in
+// LoginRequest is how a login begins: there is no certificate yet, and of the schedd's own authority one knows the digest in the token. The authority is in
 // seen when the handshake is over.
-type Greeting struct {
+type LoginRequest struct {
 	*rpc.Identity
 	Key  ed25519.PrivateKey
 	seen chan *x509.Certificate
 }
 
-// Greet prepares to spend a token.
-func Greet(t Token) (*Greeting, error) {
+// NewRequest prepares to spend a token.
+func NewRequest(t LoginToken) (*LoginRequest, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("login: %w", err)
 	}
-	g := &Greeting{Key: key, seen: make(chan *x509.Certificate, 1)}
-	g.Identity = client(tls.Certificate{}, func(leaf, ca *x509.Certificate) error {
+	g := &LoginRequest{Key: key, seen: make(chan *x509.Certificate, 1)}
+	g.Identity = clientTLS(tls.Certificate{}, func(leaf, ca *x509.Certificate) error {
 		if ca == nil || sha256.Sum256(ca.Raw) != t.Fingerprint {
 			return fmt.Errorf("%w: this is not the schedd that made the token: is somebody in between, or was it installed anew?", roost.Unauthenticated)
 		}
-		if err := believe(leaf, ca, leaf.Subject.CommonName); err != nil {
+		if err := checkServer(leaf, ca, leaf.Subject.CommonName); err != nil {
 			return err
 		}
 		select {
@@ -164,13 +164,13 @@ func Greet(t Token) (*Greeting, error) {
 	return g, nil
 }
 
-// Request asks for a certificate for the greeting's key.
-func (g *Greeting) Request() ([]byte, error) {
+// CertRequest asks for a certificate for the greeting's key.
+func (g *LoginRequest) CertRequest() ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, g.Key)
 }
 
 // Entry is the login that came of it.
-func (g *Greeting) Entry(ctx context.Context, node, address, user string, certificate []byte) (*Entry, error) {
+func (g *LoginRequest) Entry(ctx context.Context, node, address, user string, certificate []byte) (*LoginEntry, error) {
 	leaf, err := x509.ParseCertificate(certificate)
 	if err != nil {
 		return nil, fmt.Errorf("login: %w: %w", roost.Invalid, err)
@@ -184,15 +184,15 @@ func (g *Greeting) Entry(ctx context.Context, node, address, user string, certif
 	}
 	select {
 	case ca := <-g.seen:
-		return &Entry{Node: node, Address: address, User: user, Certificate: certificate, Key: key, Authority: ca.Raw}, nil
+		return &LoginEntry{Node: node, Address: address, User: user, Certificate: certificate, Key: key, Authority: ca.Raw}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
 
-// client is the user's side of TLS; check is given what the other side has shown: its own certificate, and the one that has signed it.
-func client(pair tls.Certificate, check func(leaf, ca *x509.Certificate) error) *rpc.Identity {
-	return &rpc.Identity{Pinned: true, TLS: func() *tls.Config {
+// clientTLS is the user's side of TLS; check is given what the other side has shown: its own certificate, and the one that has signed it.
+func clientTLS(pair tls.Certificate, check func(leaf, ca *x509.Certificate) error) *rpc.Identity {
+	return &rpc.Identity{PinnedAuthority: true, TLS: func() *tls.Config {
 		config := &tls.Config{
 			MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: ServerName,
 			InsecureSkipVerify: true, // names of hosts say nothing here: VerifyConnection checks what does
@@ -214,8 +214,8 @@ func client(pair tls.Certificate, check func(leaf, ca *x509.Certificate) error) 
 	}}
 }
 
-// believe says why a schedd is not the one of that node.
-func believe(leaf, ca *x509.Certificate, node string) error {
+// checkServer says why a schedd is not the one of that node.
+func checkServer(leaf, ca *x509.Certificate, node string) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca)
 	_, err := leaf.Verify(x509.VerifyOptions{Roots: authorities, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})

@@ -19,15 +19,15 @@ func TestDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := k.Enter(token.Secret[:], key(t), "x", noon); err != nil {
+		if _, _, err := k.Redeem(token.Secret[:], key(t), "x", noon); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, _, err := k.MakeToken(ann, time.Hour, noon); err != nil {
 		t.Fatal(err)
 	}
-	want, path, refused := open(t, dir).book, filepath.Join(dir, "logins.json"), 0
-	damage.Each(t, path, 100, func(what string) {
+	want, path, refused := open(t, dir).state, filepath.Join(dir, "logins.json"), 0
+	damage.ForEach(t, path, 100, func(what string) {
 		got, err := Open(dir, "n2")
 		switch {
 		case err != nil:
@@ -35,7 +35,7 @@ func TestDamage(t *testing.T) {
 			if !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "log in again") {
 				t.Fatalf("%s: %v", what, err)
 			}
-		case !reflect.DeepEqual(got.book, want):
+		case !reflect.DeepEqual(got.state, want):
 			t.Fatalf("%s: it is another one, without a word", what)
 		}
 	})

@@ -29,7 +29,7 @@ func key(t *testing.T) ed25519.PublicKey {
 	return public
 }
 
-func open(t *testing.T, dir string) *Keeper {
+func open(t *testing.T, dir string) *Store {
 	k, err := Open(dir, "n2")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func open(t *testing.T, dir string) *Keeper {
 	return k
 }
 
-var ann = Account{"ann", 1000, 1000}
+var ann = HostAccount{"ann", 1000, 1000}
 
 // TestTokens holds that a token is good once and for its time, that a lost answer does no harm, and that all that survives a restart.
 func TestTokens(t *testing.T) {
@@ -52,25 +52,25 @@ func TestTokens(t *testing.T) {
 		t.Errorf("read back: %v, %v", back, err)
 	}
 	late := func(t time.Time) time.Time { return t.Add(time.Hour + time.Second) }
-	if _, _, err := k.Enter(token.Secret[:], mine, "x", late(noon)); !errors.Is(err, roost.PermissionDenied) {
+	if _, _, err := k.Redeem(token.Secret[:], mine, "x", late(noon)); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("a token that ran out: %v", err)
 	}
-	if _, _, err := k.Enter(make([]byte, secretSize), mine, "x", noon); !errors.Is(err, roost.PermissionDenied) {
+	if _, _, err := k.Redeem(make([]byte, secretSize), mine, "x", noon); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("a wrong token: %v", err)
 	}
-	der, l, err := k.Enter(token.Secret[:], mine, "10.0.0.9", noon)
-	if err != nil || l.Account != ann || l.From != "10.0.0.9" {
+	der, l, err := k.Redeem(token.Secret[:], mine, "10.0.0.9", noon)
+	if err != nil || l.HostAccount != ann || l.From != "10.0.0.9" {
 		t.Fatal(l, err)
 	}
 	k = open(t, dir)
-	again, same, err := k.Enter(token.Secret[:], mine, "10.0.0.9", noon)
+	again, same, err := k.Redeem(token.Secret[:], mine, "10.0.0.9", noon)
 	if err != nil || string(again) != string(der) || same.Serial != l.Serial {
 		t.Errorf("the same key again: %v, %v", same, err)
 	}
-	if _, _, err := k.Enter(token.Secret[:], thiefs, "10.0.0.66", noon); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "used already") {
+	if _, _, err := k.Redeem(token.Secret[:], thiefs, "10.0.0.66", noon); !errors.Is(err, roost.PermissionDenied) || !strings.Contains(err.Error(), "used already") {
 		t.Errorf("another key: %v", err)
 	}
-	if n := len(k.List(func(Account) bool { return true })); n != 1 {
+	if n := len(k.List(func(HostAccount) bool { return true })); n != 1 {
 		t.Errorf("there are %d logins", n)
 	}
 }
@@ -79,11 +79,11 @@ func TestRevoke(t *testing.T) {
 	dir := t.TempDir()
 	k := open(t, dir)
 	token, _, _ := k.MakeToken(ann, time.Hour, noon)
-	_, l, err := k.Enter(token.Secret[:], key(t), "x", noon)
+	_, l, err := k.Redeem(token.Secret[:], key(t), "x", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	anns, bobs := func(a Account) bool { return a.UID == ann.UID }, func(a Account) bool { return a.UID == 1001 }
+	anns, bobs := func(a HostAccount) bool { return a.UID == ann.UID }, func(a HostAccount) bool { return a.UID == 1001 }
 	if who, err := k.Account(l.Serial, noon); err != nil || who != ann {
 		t.Errorf("got %v, %v", who, err)
 	}
@@ -109,7 +109,7 @@ func TestRevoke(t *testing.T) {
 // TestBounds holds how many tokens and logins one user can have.
 func TestBounds(t *testing.T) {
 	k := open(t, t.TempDir())
-	var last Token
+	var last LoginToken
 	var err error
 	for i := 0; err == nil; i++ {
 		if last, _, err = k.MakeToken(ann, time.Hour, noon); err == nil && i >= maxTokens {
@@ -119,7 +119,7 @@ func TestBounds(t *testing.T) {
 	if !errors.Is(err, roost.Exhausted) {
 		t.Error(err)
 	}
-	if _, _, err := k.MakeToken(Account{"bob", 1001, 1001}, time.Hour, noon); err != nil {
+	if _, _, err := k.MakeToken(HostAccount{"bob", 1001, 1001}, time.Hour, noon); err != nil {
 		t.Errorf("bob is kept from his by ann's: %v", err)
 	}
 	if _, _, err := k.MakeToken(ann, 25*time.Hour, noon); !errors.Is(err, roost.Invalid) {
@@ -127,30 +127,30 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// clerk answers a schedd's calls for logins.
-type clerk struct {
+// loginServer answers a schedd's calls for logins.
+type loginServer struct {
 	wire.UnimplementedScheddServer
-	keeper *Keeper
-	peers  chan auth.Peer
+	store *Store
+	peers chan auth.Peer
 }
 
-func (c *clerk) Login(_ context.Context, req *wire.LoginRequest) (*wire.LoginReply, error) {
+func (c *loginServer) Login(_ context.Context, req *wire.LoginRequest) (*wire.LoginReply, error) {
 	public, err := pki.ParseRequest(req.GetRequest())
 	if err != nil {
 		return nil, err
 	}
-	der, l, err := c.keeper.Enter(req.GetSecret(), public, "x", time.Now())
+	der, l, err := c.store.Redeem(req.GetSecret(), public, "x", time.Now())
 	return &wire.LoginReply{Certificate: der, User: l.User, Node: "n2"}, err
 }
 
-func (c *clerk) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
+func (c *loginServer) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
 	p, _ := auth.FromContext(ctx)
 	c.peers <- p
 	return &wire.HealthReply{}, nil
 }
 
-// startClerk serves at a port with an identity of a pool and a keeper's.
-func startClerk(t *testing.T, pool string, k *Keeper) (addr string, c *clerk) {
+// startLoginServer serves at a port with an identity of a pool and a keeper's.
+func startLoginServer(t *testing.T, pool string, k *Store) (addr string, c *loginServer) {
 	files, err := pki.IssueTo(pool, "n2", []auth.Role{auth.Schedd})
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +166,8 @@ func startClerk(t *testing.T, pool string, k *Keeper) (addr string, c *clerk) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c = &clerk{keeper: k, peers: make(chan auth.Peer, 10)}
-	s := rpc.NewServer(id, auth.Methods())
+	c = &loginServer{store: k, peers: make(chan auth.Peer, 10)}
+	s := rpc.NewServer(id, auth.MethodAccess())
 	wire.RegisterScheddServer(s, c)
 	done := make(chan struct{})
 	go func() { defer close(done); s.Serve(l) }()
@@ -184,14 +184,14 @@ func dial(t *testing.T, addr string, id *rpc.Identity) wire.ScheddClient {
 	return wire.NewScheddClient(conn)
 }
 
-// spend logs in with a token.
-func spend(t *testing.T, addr string, token Token) (*Entry, error) {
+// redeem logs in with a token.
+func redeem(t *testing.T, addr string, token LoginToken) (*LoginEntry, error) {
 	t.Helper()
-	g, err := Greet(token)
+	g, err := NewRequest(token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := g.Request()
+	request, err := g.CertRequest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,26 +217,26 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	k, other := open(t, t.TempDir()), open(t, t.TempDir())
-	addr, c := startClerk(t, pool, k)
-	elsewhere, _ := startClerk(t, pool, other)
+	addr, c := startLoginServer(t, pool, k)
+	elsewhere, _ := startLoginServer(t, pool, other)
 
 	token, _, err := k.MakeToken(ann, time.Hour, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := spend(t, elsewhere, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "not the schedd that made the token") {
+	if _, err := redeem(t, elsewhere, token); !errors.Is(err, roost.Unavailable) || !strings.Contains(err.Error(), "not the schedd that made the token") {
 		t.Errorf("at another schedd: %v", err)
 	}
-	e, err := spend(t, addr, token)
+	e, err := redeem(t, addr, token)
 	if err != nil || e.User != "ann" || e.Node != "n2" {
 		t.Fatal(e, err)
 	}
-	if _, err := spend(t, addr, token); !errors.Is(err, roost.PermissionDenied) {
+	if _, err := redeem(t, addr, token); !errors.Is(err, roost.PermissionDenied) {
 		t.Errorf("twice: %v", err)
 	}
 
 	dir := filepath.Join(t.TempDir(), "logins")
-	if err := e.Keep(dir); err != nil {
+	if err := e.Save(dir); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "n2.json")); err != nil || info.Mode().Perm() != 0o600 {
@@ -257,7 +257,7 @@ func TestLogin(t *testing.T) {
 	if who, err := k.Account(p.Serial, time.Now()); err != nil || who != ann || p.User != "ann" || p.Local || len(p.Certified) > 0 {
 		t.Errorf("it is %+v: %v, %v", p, who, err)
 	}
-	for _, role := range append(auth.Daemons(), auth.Stranger) {
+	for _, role := range append(auth.DaemonRoles(), auth.Anonymous) {
 		if p.Plays(role) {
 			t.Errorf("a user plays %s", role)
 		}
@@ -265,7 +265,7 @@ func TestLogin(t *testing.T) {
 	if _, err := dial(t, elsewhere, id).Health(t.Context(), &wire.HealthRequest{}); !errors.Is(rpc.FromStatus(err), roost.Unavailable) {
 		t.Errorf("another schedd believes it: %v", err)
 	}
-	if _, err := k.Revoke(p.Serial, func(Account) bool { return true }, time.Now()); err != nil {
+	if _, err := k.Revoke(p.Serial, func(HostAccount) bool { return true }, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	// The connection is hung up on, whatever is under way on it.
@@ -277,15 +277,15 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestNodesAreNoUsers holds that a certificate of the pool is still a node's, at the same address, and that it is nobody's in the other world.
-func TestNodesAreNoUsers(t *testing.T) {
+// TestNodesAreNotUsers holds that a certificate of the pool is still a node's, at the same address, and that it is nobody's in the other world.
+func TestNodesAreNotUsers(t *testing.T) {
 	pool := filepath.Join(t.TempDir(), "ca")
 	if err := pki.Init(pool, "lab"); err != nil {
 		t.Fatal(err)
 	}
 	k := open(t, t.TempDir())
-	addr, _ := startClerk(t, pool, k)
-	files, err := pki.IssueTo(pool, "rogue", auth.Daemons())
+	addr, _ := startLoginServer(t, pool, k)
+	files, err := pki.IssueTo(pool, "rogue", auth.DaemonRoles())
 	if err != nil {
 		t.Fatal(err)
 	}

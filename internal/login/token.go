@@ -14,40 +14,40 @@ import (
 )
 
 const (
-	secretSize = 32 // bytes: nobody guesses it
-	sumSize    = 4
-	prefix     = "ru1" // those of machines that join begin otherwise
+	secretSize   = 32 // bytes: nobody guesses it
+	checksumSize = 4
+	tokenPrefix  = "ru1" // those of machines that join begin otherwise
 )
 
-// Token is what a user carries from the schedd's host to another machine.
-type Token struct {
+// LoginToken is what a user carries from the schedd's host to another machine.
+type LoginToken struct {
 	Secret      [secretSize]byte
 	Fingerprint [sha256.Size]byte // of the certificate of the schedd's own authority
 }
 
-func newToken(authority *x509.Certificate) (t Token) {
+func newToken(authority *x509.Certificate) (t LoginToken) {
 	rand.Read(t.Secret[:]) // never fails (crypto/rand)
 	t.Fingerprint = sha256.Sum256(authority.Raw)
 	return t
 }
 
 // String is the token as one word, in which a letter that was changed or lost is noticed before anything is sent.
-func (t Token) String() string {
+func (t LoginToken) String() string {
 	text := append(t.Secret[:], t.Fingerprint[:]...)
 	sum := sha256.Sum256(text)
-	return prefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:sumSize]...))
+	return tokenPrefix + base64.RawURLEncoding.EncodeToString(append(text, sum[:checksumSize]...))
 }
 
 // ParseToken reads what String writes. An error is of kind roost.Usage and does not repeat what was given, which is nearly a secret.
-func ParseToken(text string) (t Token, err error) {
+func ParseToken(text string) (t LoginToken, err error) {
 	const cure = "paste the whole line that roost token --user has printed"
-	code, ok := strings.CutPrefix(text, prefix)
+	code, ok := strings.CutPrefix(text, tokenPrefix)
 	data, derr := base64.RawURLEncoding.Strict().DecodeString(code)
-	if !ok || derr != nil || len(data) != secretSize+sha256.Size+sumSize {
+	if !ok || derr != nil || len(data) != secretSize+sha256.Size+checksumSize {
 		return t, fmt.Errorf("token: %w: this is not one, or a part of it is missing: %s", roost.Usage, cure)
 	}
-	rest := data[:len(data)-sumSize]
-	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:sumSize], data[len(rest):]) {
+	rest := data[:len(data)-checksumSize]
+	if sum := sha256.Sum256(rest); !bytes.Equal(sum[:checksumSize], data[len(rest):]) {
 		return t, fmt.Errorf("token: %w: a letter of it is wrong: %s", roost.Usage, cure)
 	}
 	copy(t.Secret[:], rest)

@@ -12,42 +12,42 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// phase is where a daemon is in its life; doc.go draws it.
-type phase uint8
+// childPhase is where a daemon is in its life; doc.go draws it.
+type childPhase uint8
 
 const (
-	waiting phase = iota
+	waiting childPhase = iota
 	starting
 	serving
-	resting
+	backingOff
 	stopping
-	gone
+	exited
 )
 
-// child is one daemon of the node.
-type child struct {
+// childProcess is one daemon of the node.
+type childProcess struct {
 	role  auth.Role
 	name  string      // of a startd
 	needs []auth.Role // what must serve before it is started for the first time
 	log   *logFile
 
-	phase    phase
-	pid      int       // 0: no process
-	started  time.Time // of the process
-	served   time.Time // since when it serves; zero if it does not
-	due      time.Time // resting: when to start it again
-	rest     rest
-	once     bool // it has served once
-	restarts int
-	lastExit string
-	drained  chan struct{} // closed when everything the process printed is in the log
+	phase        childPhase
+	pid          int       // 0: no process
+	started      time.Time // of the process
+	servingSince time.Time // since when it serves; zero if it does not
+	restartAt    time.Time // resting: when to start it again
+	backoff      restartBackoff
+	servedOnce   bool // it has served once
+	restarts     int
+	lastExit     string
+	drained      chan struct{} // closed when everything the process printed is in the log
 }
 
 // guardRole is the guard of a host. It meets its startds on a unix socket, so that no certificate has such a role.
 const guardRole auth.Role = "guard"
 
 // title names a daemon for people and its log.
-func (c *child) title() string {
+func (c *childProcess) title() string {
 	if c.role == auth.Startd {
 		return "startd " + c.name
 	}
@@ -62,12 +62,12 @@ func stopOrder() []auth.Role {
 
 // childrenOf lists the node's daemons. All of them could be started at once, because each waits for the others; but one that
 // is refused pauses before it tries again, so the whole is ready sooner when what the others connect to comes first.
-func childrenOf(n *config.Node) []*child {
-	var all []*child
+func childrenOf(n *config.Node) []*childProcess {
+	var all []*childProcess
 	add := func(role auth.Role, name string, needs ...auth.Role) {
-		all = append(all, &child{role: role, name: name, needs: needs})
+		all = append(all, &childProcess{role: role, name: name, needs: needs})
 	}
-	if n.Guarded() {
+	if n.NeedsGuard() {
 		add(guardRole, "")
 	}
 	if n.Authority != nil {
@@ -91,7 +91,7 @@ func childrenOf(n *config.Node) []*child {
 	return all
 }
 
-func (c *child) logPath(n *config.Node) string {
+func (c *childProcess) logPath(n *config.Node) string {
 	name := string(c.role)
 	if c.role == auth.Startd && len(n.Startds) > 1 {
 		name += "-" + c.name
@@ -99,7 +99,7 @@ func (c *child) logPath(n *config.Node) string {
 	return filepath.Join(n.LogDir(), name+".log")
 }
 
-func (c *child) argv(program string, n *config.Node) []string {
+func (c *childProcess) argv(program string, n *config.Node) []string {
 	argv := []string{program, string(c.role), "--config", n.File}
 	if c.role == auth.Startd {
 		argv = append(argv, "--name", c.name)
@@ -107,14 +107,14 @@ func (c *child) argv(program string, n *config.Node) []string {
 	return argv
 }
 
-func (c *child) kill(sig unix.Signal) {
+func (c *childProcess) kill(sig unix.Signal) {
 	if c.pid != 0 {
 		unix.Kill(c.pid, sig)
 	}
 }
 
 // drain copies what the process prints into its log until nobody can print any more, or the reading end is closed.
-func (c *child) drain(output *os.File) {
+func (c *childProcess) drain(output *os.File) {
 	done := make(chan struct{})
 	c.drained = done
 	go func() {
@@ -124,8 +124,8 @@ func (c *child) drain(output *os.File) {
 	}()
 }
 
-func (c *child) process() Process {
-	p := Process{Role: string(c.role), Name: c.name, PID: c.pid, Ready: c.phase == serving && c.pid != 0, Restarts: c.restarts, LastExit: c.lastExit, Log: c.log.path}
+func (c *childProcess) process() DaemonState {
+	p := DaemonState{Role: string(c.role), Name: c.name, PID: c.pid, Ready: c.phase == serving && c.pid != 0, Restarts: c.restarts, LastExit: c.lastExit, Log: c.log.path}
 	if c.pid != 0 {
 		p.Started = c.started.UTC()
 	}

@@ -20,14 +20,14 @@ type logFile struct {
 	path string
 	max  int64
 
-	mu   sync.Mutex
-	file *os.File
-	size int64
-	part []byte // of a line that has not ended
-	last string // the last line that is not empty, or the reason of a panic
+	mu       sync.Mutex
+	file     *os.File
+	size     int64
+	partial  []byte // of a line that has not ended
+	lastLine string // the last line that is not empty, or the reason of a panic
 }
 
-const maxWords = 512 // bytes of a line that are remembered
+const maxLastLine = 512 // bytes of a line that are remembered
 
 func openLog(path string, max int64) (*logFile, error) {
 	l := &logFile{path: path, max: max}
@@ -52,7 +52,7 @@ func (l *logFile) open() error {
 func (l *logFile) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.remember(p)
+	l.rememberLine(p)
 	if l.size > 0 && l.size+int64(len(p)) > l.max {
 		l.rotate()
 	}
@@ -73,22 +73,22 @@ func (l *logFile) rotate() {
 	_ = l.open()
 }
 
-// remember keeps the last line. What follows a panic are stacks, which say less than its reason.
-func (l *logFile) remember(p []byte) {
+// rememberLine keeps the last line. What follows a panic are stacks, which say less than its reason.
+func (l *logFile) rememberLine(p []byte) {
 	for len(p) > 0 {
 		line, rest, ended := bytes.Cut(p, []byte("\n"))
-		l.part = append(l.part, line[:min(len(line), max(maxWords-len(l.part), 0))]...)
+		l.partial = append(l.partial, line[:min(len(line), max(maxLastLine-len(l.partial), 0))]...)
 		if !ended {
 			return
 		}
-		if text := bytes.TrimSpace(l.part); len(text) > 0 && !panicked(l.last) {
-			l.last = string(text)
+		if text := bytes.TrimSpace(l.partial); len(text) > 0 && !isPanic(l.lastLine) {
+			l.lastLine = string(text)
 		}
-		l.part, p = l.part[:0], rest
+		l.partial, p = l.partial[:0], rest
 	}
 }
 
-func panicked(line string) bool {
+func isPanic(line string) bool {
 	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
 }
 
@@ -96,11 +96,11 @@ func panicked(line string) bool {
 func (l *logFile) lastWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	words := l.last
+	words := l.lastLine
 	if words == "" {
-		words = string(bytes.TrimSpace(l.part))
+		words = string(bytes.TrimSpace(l.partial))
 	}
-	l.last, l.part = "", nil
+	l.lastLine, l.partial = "", nil
 	return words
 }
 

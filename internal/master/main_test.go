@@ -14,23 +14,23 @@ import (
 	"github.com/roost-batch/roost/internal/daemon"
 )
 
-// standIn is the variable that makes this test's binary play a master or one of its daemons.
-const standIn = "ROOST_TEST_STAND_IN"
+// testDaemonEnv is the variable that makes this test's binary play a master or one of its daemons.
+const testDaemonEnv = "ROOST_TEST_STAND_IN"
 
 // TestMain plays a part when the binary is started as one: "run FILE" and "up DIR NODES" are masters, anything else is a daemon.
 func TestMain(m *testing.M) {
-	if os.Getenv(standIn) == "" {
+	if os.Getenv(testDaemonEnv) == "" {
 		os.Exit(m.Run())
 	}
-	if err := play(os.Args[1:]); err != nil {
+	if err := playRole(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-func play(args []string) error {
-	ctx, cancel := daemon.Context()
+func playRole(args []string) error {
+	ctx, cancel := daemon.SignalContext()
 	defer cancel()
 	ready := func() { fmt.Println("ready") }
 	switch args[0] {
@@ -39,7 +39,7 @@ func play(args []string) error {
 		if err != nil {
 			return err
 		}
-		return Run(ctx, node, Options{Ready: ready, Strict: args[0] == "strict"})
+		return Run(ctx, node, RunOptions{Ready: ready, Strict: args[0] == "strict"})
 	case "up":
 		return Up(ctx, UpOptions{Dir: args[1], Nodes: 2, CPUs: 8000, Stdout: os.Stdout})
 	}
@@ -77,7 +77,7 @@ func playDaemon(ctx context.Context, args []string) error {
 		}
 	}
 	say("serves")
-	daemon.Ready()
+	daemon.ReportReady()
 	<-ctx.Done()
 	if string(behave) == "stay" {
 		select {}

@@ -12,7 +12,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-func TestRest(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
 		name   string
@@ -22,14 +22,14 @@ func TestRest(t *testing.T) {
 		{"at once the first time", []time.Duration{0}, []time.Duration{0}},
 		{"then longer and longer", make([]time.Duration, 10),
 			[]time.Duration{0, 100 * ms, 200 * ms, 400 * ms, 800 * ms, 1600 * ms, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}},
-		{"until it recovers", []time.Duration{0, 0, 0, calm, 0}, []time.Duration{0, 100 * ms, 200 * ms, 0, 100 * ms}},
-		{"a short life is no recovery", []time.Duration{calm - 1, calm - 1}, []time.Duration{0, 100 * ms}},
+		{"until it recovers", []time.Duration{0, 0, 0, recoveryTime, 0}, []time.Duration{0, 100 * ms, 200 * ms, 0, 100 * ms}},
+		{"a short life is no recovery", []time.Duration{recoveryTime - 1, recoveryTime - 1}, []time.Duration{0, 100 * ms}},
 	}
 	for _, tt := range tests {
-		var r rest
+		var r restartBackoff
 		var got []time.Duration
 		for _, served := range tt.served {
-			got = append(got, r.after(served))
+			got = append(got, r.nextDelay(served))
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
@@ -58,7 +58,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-func TestWordsRemembered(t *testing.T) {
+func TestLastLineRemembered(t *testing.T) {
 	tests := []struct {
 		name  string
 		parts []string
@@ -69,7 +69,7 @@ func TestWordsRemembered(t *testing.T) {
 		{"without an end", []string{"one\n", "tw"}, "one"},
 		{"nothing but a piece", []string{"tw"}, "tw"},
 		{"a panic, not its stack", []string{"x\npanic: broken\n\ngoroutine 1 [running]:\nmain.main()\n"}, "panic: broken"},
-		{"a long line", []string{strings.Repeat("x", 5000) + "\n"}, strings.Repeat("x", maxWords)},
+		{"a long line", []string{strings.Repeat("x", 5000) + "\n"}, strings.Repeat("x", maxLastLine)},
 	}
 	for _, tt := range tests {
 		l, err := openLog(filepath.Join(t.TempDir(), "x.log"), 1<<20)
@@ -103,14 +103,14 @@ func TestShare(t *testing.T) {
 		{"more nodes than cores", UpOptions{Nodes: 16}, roost.Resources{CPU: 1000, Memory: roost.GiB, Disk: 6400 * roost.MiB}},
 	}
 	for _, tt := range tests {
-		if got := share(tt.opt, whole); got != tt.want {
+		if got := nodeResources(tt.opt, whole); got != tt.want {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
 
 func TestEnvironment(t *testing.T) {
-	got := environment([]string{"PATH=/bin", "SECRET=1", "ROOST_READY_FD=9", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LD_PRELOAD=/x", "LC_ALL=C"})
+	got := daemonEnv([]string{"PATH=/bin", "SECRET=1", "ROOST_READY_FD=9", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LD_PRELOAD=/x", "LC_ALL=C"})
 	want := []string{"PATH=/bin", "ROOST_DEBUG=1", "GOMAXPROCS=2", "LC_ALL=C"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -16,24 +16,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/authority/member"
+	"github.com/roost-batch/roost/internal/authority/caclient"
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// Options is how a master runs.
-type Options struct {
-	Program  string        // what is started as "Program ROLE --config FILE [--name NAME]"; this program unless set
-	Log      io.Writer     // the master's own log; standard error unless set
-	Ready    func()        // called once, when every daemon serves
-	Strict   bool          // a daemon that dies before it first serves ends the master, with the daemon's last words as the error
-	Sweep    bool          // at the end, kill every process that is still descended from the master
-	Patience time.Duration // how long daemons have to stop before they are killed; 75 s unless set
+// RunOptions is how a master runs.
+type RunOptions struct {
+	Program     string        // what is started as "Program ROLE --config FILE [--name NAME]"; this program unless set
+	Log         io.Writer     // the master's own log; standard error unless set
+	Ready       func()        // called once, when every daemon serves
+	Strict      bool          // a daemon that dies before it first serves ends the master, with the daemon's last words as the error
+	Sweep       bool          // at the end, kill every process that is still descended from the master
+	StopTimeout time.Duration // how long daemons have to stop before they are killed; 75 s unless set
 }
 
 const (
-	defaultPatience = 75 * time.Second // an execute node saves its tasks; systemd waits for longer
-	startPatience   = 30 * time.Second // how long a strict master waits until all serve
-	sweepPatience   = 10 * time.Second
+	defaultStopTimeout = 75 * time.Second // an execute node saves its tasks; systemd waits for longer
+	startTimeout       = 30 * time.Second // how long a strict master waits until all serve
+	sweepTimeout       = 10 * time.Second
 )
 
 // Run starts the daemons of the node, keeps them running, and returns when ctx has ended and all of them are gone. The node must have been
@@ -41,8 +41,8 @@ const (
 // roost.Conflict that names the holder. Run owns all children of its process: call it from a process that has no others.
 //
 // While it stops, a second SIGINT or SIGTERM kills what is left at once.
-func Run(ctx context.Context, node *config.Node, opt Options) error {
-	lock, err := prepare(node, 0o711, 0o750)
+func Run(ctx context.Context, node *config.Node, opt RunOptions) error {
+	lock, err := prepareDirs(node, 0o711, 0o750)
 	if err != nil {
 		return err
 	}
@@ -50,8 +50,8 @@ func Run(ctx context.Context, node *config.Node, opt Options) error {
 	return run(ctx, node, opt)
 }
 
-// prepare makes the directories that daemons expect and takes the lock of the node's directory.
-func prepare(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
+// prepareDirs makes the directories that daemons expect and takes the lock of the node's directory.
+func prepareDirs(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	dirs := []struct {
 		path string
 		mode os.FileMode
@@ -70,7 +70,7 @@ func prepare(n *config.Node, mode, logMode os.FileMode) (*os.File, error) {
 	return takeLock(n.Dir)
 }
 
-func run(ctx context.Context, node *config.Node, opt Options) error {
+func run(ctx context.Context, node *config.Node, opt RunOptions) error {
 	if opt.Program == "" {
 		self, err := os.Executable()
 		if err != nil {
@@ -78,8 +78,8 @@ func run(ctx context.Context, node *config.Node, opt Options) error {
 		}
 		opt.Program = self
 	}
-	if opt.Patience == 0 {
-		opt.Patience = defaultPatience
+	if opt.StopTimeout == 0 {
+		opt.StopTimeout = defaultStopTimeout
 	}
 	if opt.Log == nil {
 		opt.Log = os.Stderr
@@ -87,12 +87,12 @@ func run(ctx context.Context, node *config.Node, opt Options) error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become the subreaper: %w", err)
 	}
-	m := &master{
+	m := &nodeMaster{
 		node: node, opt: opt, children: childrenOf(node), spawner: newSpawner(),
-		events: make(chan event), finished: make(chan struct{}),
+		events: make(chan childEvent), loopDone: make(chan struct{}),
 		log: slog.New(slog.NewTextHandler(opt.Log, nil)).With("daemon", "master"),
 	}
-	defer m.close()
+	defer m.releaseAll()
 	for _, c := range m.children {
 		var err error
 		if c.log, err = openLog(c.logPath(node), int64(maxLog)); err != nil {
@@ -105,17 +105,17 @@ func run(ctx context.Context, node *config.Node, opt Options) error {
 	defer signal.Stop(chld)
 	go m.spawner.run()
 	defer m.spawner.stop()
-	defer m.belong()()
+	defer m.runCertRenewer()()
 	return m.loop(ctx, chld)
 }
 
-// belong keeps the node a member of its pool until the function that it returns is called: also while the daemons are going down.
-func (m *master) belong() (stop func()) {
+// runCertRenewer keeps the node a member of its pool until the function that it returns is called: also while the daemons are going down.
+func (m *nodeMaster) runCertRenewer() (stop func()) {
 	if m.node.TLS == nil || m.node.AuthorityAt == "" {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	keeper := &member.Keeper{Files: m.node.TLS, Authority: &member.Remote{Addr: m.node.AuthorityAt, Files: m.node.TLS}, Log: m.log}
+	keeper := &caclient.CertRenewer{Files: m.node.TLS, Authority: &caclient.RemoteAuthority{Addr: m.node.AuthorityAt, Files: m.node.TLS}, Log: m.log}
 	var running sync.WaitGroup
 	running.Go(func() { keeper.Run(ctx) })
 	return func() {
@@ -124,9 +124,9 @@ func (m *master) belong() (stop func()) {
 	}
 }
 
-// close lets go of what outlives the loop.
-func (m *master) close() {
-	close(m.finished)
+// releaseAll lets go of what outlives the loop.
+func (m *nodeMaster) releaseAll() {
+	close(m.loopDone)
 	for _, c := range m.children {
 		if c.log != nil {
 			c.log.Close()

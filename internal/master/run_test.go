@@ -20,21 +20,21 @@ import (
 	"github.com/roost-batch/roost/internal/config"
 )
 
-// patience bounds each wait of a test, in milliseconds.
-const patience = 60_000
+// testTimeout bounds each wait of a test, in milliseconds.
+const testTimeout = 60_000
 
-// running is a master in a process of its own.
-type running struct {
+// runningMaster is a master in a process of its own.
+type runningMaster struct {
 	*testing.T
 	cmd    *exec.Cmd
 	stdout *bufio.Reader
 	log    *bufio.Reader
 }
 
-func begin(t *testing.T, args ...string) *running {
+func startMaster(t *testing.T, args ...string) *runningMaster {
 	t.Helper()
-	r := &running{T: t, cmd: exec.Command(os.Args[0], args...)}
-	r.cmd.Env = append(os.Environ(), standIn+"=1")
+	r := &runningMaster{T: t, cmd: exec.Command(os.Args[0], args...)}
+	r.cmd.Env = append(os.Environ(), testDaemonEnv+"=1")
 	out, err := r.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +56,8 @@ func begin(t *testing.T, args ...string) *running {
 	return r
 }
 
-// line reads the master's output up to a line that contains all of want.
-func (r *running) line(from *bufio.Reader, want ...string) string {
+// waitLine reads the master's output up to a line that contains all of want.
+func (r *runningMaster) waitLine(from *bufio.Reader, want ...string) string {
 	r.Helper()
 	var seen strings.Builder
 next:
@@ -76,14 +76,14 @@ next:
 	}
 }
 
-// end waits for the master to end and returns the rest of its log and its status.
-func (r *running) end() (string, error) {
+// wait waits for the master to end and returns the rest of its log and its status.
+func (r *runningMaster) wait() (string, error) {
 	rest, _ := io.ReadAll(r.log)
 	io.Copy(io.Discard, r.stdout)
 	return string(rest), r.cmd.Wait()
 }
 
-func (r *running) signal(sig syscall.Signal) {
+func (r *runningMaster) signal(sig syscall.Signal) {
 	r.Helper()
 	if err := r.cmd.Process.Signal(sig); err != nil {
 		r.Fatal(err)
@@ -96,8 +96,8 @@ func poolFile(t *testing.T, behave ...string) (dir, file string) {
 	dir = t.TempDir()
 	file = filepath.Join(dir, "node.hcl")
 	text := config.Write(&config.Node{
-		Name: "test", Dir: dir, Collector: &config.Collector{}, Negotiator: &config.Negotiator{}, Schedd: &config.Schedd{},
-		Startds: []config.Startd{{Name: "n1"}, {Name: "n2"}},
+		Name: "test", Dir: dir, Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{},
+		Startds: []config.StartdSettings{{Name: "n1"}, {Name: "n2"}},
 	})
 	write(t, file, text)
 	for i := 0; i+1 < len(behave); i += 2 {
@@ -123,7 +123,7 @@ func read(t *testing.T, path ...string) string {
 }
 
 // state returns what the master wrote down, and the daemon of that title in it.
-func state(t *testing.T, dir, role, name string) (*State, Process) {
+func state(t *testing.T, dir, role, name string) (*NodeState, DaemonState) {
 	t.Helper()
 	s, running, err := ReadState(dir)
 	if err != nil || !running {
@@ -135,7 +135,7 @@ func state(t *testing.T, dir, role, name string) (*State, Process) {
 		}
 	}
 	t.Fatalf("no %s %s in %+v", role, name, s)
-	return nil, Process{}
+	return nil, DaemonState{}
 }
 
 // watch opens a descriptor that tells when the process ends.
@@ -152,7 +152,7 @@ func watch(t *testing.T, pid int) int {
 func awaitEnd(t *testing.T, what string, fd int) {
 	t.Helper()
 	for {
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, patience)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, testTimeout)
 		if err == unix.EINTR {
 			continue
 		}
@@ -163,21 +163,21 @@ func awaitEnd(t *testing.T, what string, fd int) {
 	}
 }
 
-func TestLifeOfAPool(t *testing.T) {
+func TestPoolLifecycle(t *testing.T) {
 	dir, file := poolFile(t)
-	m := begin(t, "run", file)
-	m.line(m.stdout, "ready")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.stdout, "ready")
 	s, schedd := state(t, dir, "schedd", "")
 	if !s.Ready || s.PID != m.cmd.Process.Pid || len(s.Daemons) != 5 || !schedd.Ready || schedd.PID == 0 {
 		t.Errorf("state: got %+v", s)
 	}
-	second := begin(t, "run", file)
-	if said, err := second.end(); err == nil || !strings.Contains(said, fmt.Sprintf("under process %d", s.PID)) {
-		t.Errorf("a second master: got %v, %q", err, said)
+	second := startMaster(t, "run", file)
+	if output, err := second.wait(); err == nil || !strings.Contains(output, fmt.Sprintf("under process %d", s.PID)) {
+		t.Errorf("a second master: got %v, %q", err, output)
 	}
 	m.signal(syscall.SIGTERM)
-	if said, err := m.end(); err != nil {
-		t.Errorf("got %v\n%s", err, said)
+	if output, err := m.wait(); err != nil {
+		t.Errorf("got %v\n%s", err, output)
 	}
 	if _, running, err := ReadState(dir); err == nil || running {
 		t.Errorf("state after the end: got running %v, %v", running, err)
@@ -185,18 +185,18 @@ func TestLifeOfAPool(t *testing.T) {
 	checkOrder(t, read(t, dir, "events"))
 }
 
-// TestTheGuardComesFirstAndGoesLast: a node with a desktop's policy has one, and at no moment a startd without it.
-func TestTheGuardComesFirstAndGoesLast(t *testing.T) {
+// TestGuardStartsFirstStopsLast: a node with a desktop's policy has one, and at no moment a startd without it.
+func TestGuardStartsFirstStopsLast(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.hcl")
 	write(t, file, config.Write(&config.Node{
-		Name: "test", Dir: dir, Collector: &config.Collector{}, Startds: []config.Startd{{Name: "n1", Policy: config.Policy{Preset: "desktop"}}},
+		Name: "test", Dir: dir, Collector: &config.CollectorSettings{}, Startds: []config.StartdSettings{{Name: "n1", Policy: config.OwnerPolicy{Preset: "desktop"}}},
 	}))
-	m := begin(t, "run", file)
-	m.line(m.stdout, "ready")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.stdout, "ready")
 	m.signal(syscall.SIGTERM)
-	if said, err := m.end(); err != nil {
-		t.Errorf("got %v\n%s", err, said)
+	if output, err := m.wait(); err != nil {
+		t.Errorf("got %v\n%s", err, output)
 	}
 	events := read(t, dir, "events")
 	for _, pair := range [][2]string{{"guard serves", "startd --name n1 starts"}, {"startd --name n1 stops", "collector stops"}, {"collector stops", "guard stops"}} {
@@ -224,24 +224,24 @@ func checkOrder(t *testing.T, events string) {
 
 func TestRestart(t *testing.T) {
 	dir, file := poolFile(t)
-	m := begin(t, "run", file)
-	m.line(m.stdout, "ready")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.stdout, "ready")
 	for restarts := 1; restarts <= 3; restarts++ {
 		_, was := state(t, dir, "schedd", "")
 		unix.Kill(was.PID, unix.SIGKILL)
-		m.line(m.log, "msg=died", "what=schedd", "killed by SIGKILL")
-		m.line(m.log, "msg=serves", "what=schedd")
+		m.waitLine(m.log, "msg=died", "what=schedd", "killed by SIGKILL")
+		m.waitLine(m.log, "msg=serves", "what=schedd")
 	}
 	m.signal(syscall.SIGINT)
-	if said, err := m.end(); err != nil {
-		t.Errorf("got %v\n%s", err, said)
+	if output, err := m.wait(); err != nil {
+		t.Errorf("got %v\n%s", err, output)
 	}
 }
 
-func TestDaemonsDieWithTheirMaster(t *testing.T) {
+func TestDaemonsDieWithMaster(t *testing.T) {
 	dir, file := poolFile(t)
-	m := begin(t, "run", file)
-	m.line(m.stdout, "ready")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.stdout, "ready")
 	s, _ := state(t, dir, "schedd", "")
 	fds := map[string]int{}
 	for _, p := range s.Daemons {
@@ -251,48 +251,48 @@ func TestDaemonsDieWithTheirMaster(t *testing.T) {
 	for what, fd := range fds {
 		awaitEnd(t, what, fd)
 	}
-	m.end()
+	m.wait()
 	if _, running, err := ReadState(dir); err != nil || running {
 		t.Errorf("state after the kill: got running %v, %v", running, err)
 	}
-	again := begin(t, "run", file)
-	again.line(again.stdout, "ready")
+	again := startMaster(t, "run", file)
+	again.waitLine(again.stdout, "ready")
 	again.signal(syscall.SIGTERM)
-	again.end()
+	again.wait()
 }
 
-func TestLastWords(t *testing.T) {
+func TestLastLogLine(t *testing.T) {
 	_, file := poolFile(t, "negotiator", "die")
-	m := begin(t, "strict", file)
-	said, err := m.end()
-	if err == nil || !strings.Contains(said, "negotiator did not start: unavailable: exit status 1: negotiator: the disk is on fire") {
-		t.Errorf("got %v\n%s", err, said)
+	m := startMaster(t, "strict", file)
+	output, err := m.wait()
+	if err == nil || !strings.Contains(output, "negotiator did not start: unavailable: exit status 1: negotiator: the disk is on fire") {
+		t.Errorf("got %v\n%s", err, output)
 	}
 }
 
-func TestPatientMasterKeepsTrying(t *testing.T) {
+func TestMasterKeepsRestarting(t *testing.T) {
 	dir, file := poolFile(t, "negotiator", "die")
-	m := begin(t, "run", file)
-	m.line(m.log, "msg=died", "restart_in=0s")
-	m.line(m.log, "msg=died", "restart_in=100ms", "the disk is on fire")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.log, "msg=died", "restart_in=0s")
+	m.waitLine(m.log, "msg=died", "restart_in=100ms", "the disk is on fire")
 	if err := os.Remove(filepath.Join(dir, "behave-negotiator")); err != nil {
 		t.Fatal(err)
 	}
-	m.line(m.stdout, "ready")
+	m.waitLine(m.stdout, "ready")
 	m.signal(syscall.SIGTERM)
-	m.end()
+	m.wait()
 }
 
-func TestStubbornDaemonIsKilled(t *testing.T) {
+func TestUnresponsiveDaemonKilled(t *testing.T) {
 	dir, file := poolFile(t, "startd", "stay")
-	m := begin(t, "run", file)
-	m.line(m.stdout, "ready")
+	m := startMaster(t, "run", file)
+	m.waitLine(m.stdout, "ready")
 	m.signal(syscall.SIGINT)
-	m.line(m.log, "msg=stopping")
+	m.waitLine(m.log, "msg=stopping")
 	m.signal(syscall.SIGINT)
-	said, err := m.end()
-	if err != nil || !strings.Contains(said, "does not stop: killed") {
-		t.Errorf("got %v\n%s", err, said)
+	output, err := m.wait()
+	if err != nil || !strings.Contains(output, "does not stop: killed") {
+		t.Errorf("got %v\n%s", err, output)
 	}
 	if events := read(t, dir, "events"); strings.Contains(events, "startd --name n1 stops") {
 		t.Errorf("it stopped by itself:\n%s", events)
@@ -305,12 +305,12 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "behave-startd"), []byte("leave a child"))
-	m := begin(t, "up", dir)
-	first := m.line(m.stdout, "A pool is up")
+	m := startMaster(t, "up", dir)
+	first := m.waitLine(m.stdout, "A pool is up")
 	if !strings.Contains(first, "2 nodes, 8 cpus, in "+dir) {
 		t.Errorf("got %q", first)
 	}
-	m.line(m.stdout, "export ROOST_DIR='"+dir+"'")
+	m.waitLine(m.stdout, "export ROOST_DIR='"+dir+"'")
 	pid, err := strconv.Atoi(read(t, dir, "child"))
 	if err != nil {
 		t.Fatal(err)
@@ -325,13 +325,13 @@ func TestUpLeavesNothingBehind(t *testing.T) {
 		t.Errorf("node file: got\n%s", node)
 	}
 	m.signal(syscall.SIGINT)
-	if said, err := m.end(); err != nil {
-		t.Errorf("got %v\n%s", err, said)
+	if output, err := m.wait(); err != nil {
+		t.Errorf("got %v\n%s", err, output)
 	}
 	awaitEnd(t, "what a startd left", child)
 }
 
-func TestUpRefusesADirectoryOfOthers(t *testing.T) {
+func TestUpRefusesForeignDir(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o1777); err != nil {
 		t.Fatal(err)

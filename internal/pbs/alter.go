@@ -11,15 +11,15 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// Alteration is what a command line of qalter says.
-type Alteration struct {
+// JobAlteration is what a command line of qalter says.
+type JobAlteration struct {
 	Operands []string
-	options  []option
-	caller   Caller
+	options  []optionValue
+	caller   QsubCaller
 }
 
-// Altered is a job as it is before qalter has changed it.
-type Altered struct {
+// CurrentJob is a job as it is before qalter has changed it.
+type CurrentJob struct {
 	Ad    *classad.Ad // all of it
 	Owner string
 	Host  string // in whose queue it is
@@ -28,78 +28,78 @@ type Altered struct {
 	Runs  bool // and is no array
 }
 
-// Change is what an alteration makes of a job.
-type Change struct {
-	Ad      *classad.Ad     // the attributes that change; undefined: it is to have none
-	Count   int             // of its tasks, where that changes; else 0
-	Columns []submit.Column // with Count
-	Hold    string          // "hold", "release" or neither
+// JobChange is what an alteration makes of a job.
+type JobChange struct {
+	Ad         *classad.Ad         // the attributes that change; undefined: it is to have none
+	Count      int                 // of its tasks, where that changes; else 0
+	Columns    []submit.TaskColumn // with Count
+	HoldAction string              // "hold", "release" or neither
 }
 
 const (
-	alterFlags  = ""
-	alterValued = "aAcehjklmMNopPrRSuvW"
+	alterFlags          = ""
+	alterFlagsWithValue = "aAcehjklmMNopPrRSuvW"
 )
 
 // ParseQalter reads the arguments of qalter, without its name: those of OpenPBS, and -v of Torque. What no job could have is refused at once, with an *Error.
-func ParseQalter(args []string, caller Caller) (*Alteration, error) {
-	a := &Alteration{caller: caller}
+func ParseQalter(args []string, caller QsubCaller) (*JobAlteration, error) {
+	a := &JobAlteration{caller: caller}
 	var command []string
 	var err error
-	if a.options, a.Operands, command, err = splitAs(args, true, alterFlags, alterValued, alterUsage); err != nil {
-		return nil, ofQalter(err)
+	if a.options, a.Operands, command, err = splitOptionsFor(args, true, alterFlags, alterFlagsWithValue, alterUsage); err != nil {
+		return nil, asQalterError(err)
 	}
 	if a.Operands = append(a.Operands, command...); len(a.Operands) == 0 {
-		return nil, &Error{alterUsage, exitUsage}
+		return nil, &RefusalError{alterUsage, exitUsage}
 	}
-	trial := &submission{caller: caller, wanted: map[string]string{}, attributes: map[string]string{}}
+	trial := &jobSubmission{caller: caller, resourceValues: map[string]string{}, attributes: map[string]string{}}
 	for _, o := range a.options {
 		if o.letter == 'u' { // whose it is depends on the job
 			continue
 		}
-		if err := a.apply(trial, o); err != nil {
-			return nil, ofQalter(err)
+		if err := a.applyOption(trial, o); err != nil {
+			return nil, asQalterError(err)
 		}
 	}
 	return a, nil
 }
 
-// ofQalter puts qalter's name before a refusal that begins with qsub's.
-func ofQalter(err error) error {
-	if e, ok := err.(*Error); ok {
+// asQalterError puts qalter's name before a refusal that begins with qsub's.
+func asQalterError(err error) error {
+	if e, ok := err.(*RefusalError); ok {
 		if rest, cut := strings.CutPrefix(e.Text, "qsub: "); cut {
-			return &Error{"qalter: " + rest, e.Code}
+			return &RefusalError{"qalter: " + rest, e.ExitStatus}
 		}
 	}
 	return err
 }
 
-// apply folds one option into a submission.
-func (a *Alteration) apply(s *submission, o option) error {
+// applyOption folds one option into a submission.
+func (a *JobAlteration) applyOption(s *jobSubmission, o optionValue) error {
 	switch v := strings.TrimSpace(o.value); o.letter {
 	case 'h':
-		if _, ok := holdOf(v); !ok {
-			return illegal('h')
+		if _, ok := parseHold(v); !ok {
+			return illegalValueError('h')
 		}
 		return nil
 	case 'c':
 		if v == "u" { // OpenPBS: a job cannot go back to what was never said
-			return illegal('c')
+			return illegalValueError('c')
 		}
 	case 'o', 'e': // relative to where qalter runs
 		if v != "" {
-			from := submission{caller: a.caller, server: s.server}
+			from := jobSubmission{caller: a.caller, server: s.server}
 			o.value = from.localPath(v)
 			if strings.HasSuffix(v, "/") {
 				o.value += "/"
 			}
 		}
 	}
-	return s.apply([]option{o})
+	return s.applyOptions([]optionValue{o})
 }
 
-// holdOf reads the value of -h: "n" releases, and other letters hold.
-func holdOf(v string) (word string, ok bool) {
+// parseHold reads the value of -h: "n" releases, and other letters hold.
+func parseHold(v string) (word string, ok bool) {
 	switch {
 	case v == "n":
 		return "release", true
@@ -109,73 +109,73 @@ func holdOf(v string) (word string, ok bool) {
 	return "hold", true
 }
 
-// Of says what becomes of a job, which messages call id. What a job of qsub says is taken apart and put together twice, as it is and with the options: what
+// ChangeFor says what becomes of a job, which messages call id. What a job of qsub says is taken apart and put together twice, as it is and with the options: what
 // differs is the change. So an alteration touches what its options are about, and nothing else.
-func (a *Alteration) Of(j Altered, id string) (Change, error) {
-	if err := a.whileRunning(j, id); err != nil {
-		return Change{}, err
+func (a *JobAlteration) ChangeFor(j CurrentJob, id string) (JobChange, error) {
+	if err := a.checkRunningJob(j, id); err != nil {
+		return JobChange{}, err
 	}
-	c, err := a.of(j)
-	if e, ok := ofQalter(err).(*Error); ok {
-		if e.ofServer() { // the command line is right, and not for this job
-			return c, &Error{e.Text + " " + id, e.Code}
+	c, err := a.changeFor(j)
+	if e, ok := asQalterError(err).(*RefusalError); ok {
+		if e.isServerError() { // the command line is right, and not for this job
+			return c, &RefusalError{e.Text + " " + id, e.ExitStatus}
 		}
 		return c, e
 	}
 	return c, nil
 }
 
-func (a *Alteration) of(j Altered) (Change, error) {
-	was, err := a.standing(j)
+func (a *JobAlteration) changeFor(j CurrentJob) (JobChange, error) {
+	was, err := a.currentSubmission(j)
 	if err != nil {
-		return Change{}, err
+		return JobChange{}, err
 	}
-	is, err := a.standing(j)
+	is, err := a.currentSubmission(j)
 	if err != nil {
-		return Change{}, err
+		return JobChange{}, err
 	}
-	was.caller.Pool = was.caller.Pool.namesOnly()
-	if !slices.ContainsFunc(a.options, func(o option) bool { return o.letter == 'l' }) { // a word may be gone with its machine
-		is.caller.Pool = was.caller.Pool
+	was.caller.Inventory = was.caller.Inventory.withNamesOnly()
+	if !slices.ContainsFunc(a.options, func(o optionValue) bool { return o.letter == 'l' }) { // a word may be gone with its machine
+		is.caller.Inventory = was.caller.Inventory
 	}
-	a.replaceResources(is)
+	a.dropReplacedResources(is)
 	hold := ""
 	for _, o := range a.options {
-		if err := a.apply(is, o); err != nil {
-			return Change{}, err
+		if err := a.applyOption(is, o); err != nil {
+			return JobChange{}, err
 		}
 		switch o.letter {
 		case 'h':
-			hold, _ = holdOf(strings.TrimSpace(o.value))
+			hold, _ = parseHold(strings.TrimSpace(o.value))
 		case 'j':
-			is.rejoin()
+			is.resetJoinedStream()
 		case 'k':
 			is.paths = nil
 		case 'o', 'e':
 			delete(is.paths, o.letter)
 		}
 	}
-	for name, v := range is.wanted {
+	for name, v := range is.resourceValues {
 		if v == "" { // "walltime=" takes it back (POSIX, XCU 3.3.3)
-			delete(is.wanted, name)
+			delete(is.resourceValues, name)
 		}
 	}
-	undepend := is.attributes["depend"] == "" && is.has("depend")
+	undepend := is.attributes["depend"] == "" && is.isSet("depend")
 	if undepend {
 		delete(is.attributes, "depend")
 	}
-	if is.ownDirectory() {
+	if is.hasOwnDirectory() {
 		is.dir = ""
 	}
-	before, err := was.result()
+	before, err := was.newResult()
 	if err != nil {
-		return Change{}, err
+		return JobChange{}, err
 	}
-	after, err := is.result()
+	after, err := is.newResult()
 	if err != nil {
-		return Change{}, err
+		return JobChange{}, err
 	}
-	c := Change{Ad: a.difference(j.Ad, before.Job.Ad, after.Job.Ad), Hold: hold}
+	c := JobChange{Ad: a.changedAttributes(j.Ad, before.Job.Ad, after.Job.Ad), HoldAction: hold}
 	if undepend {
 		c.Ad.SetValue(roost.AttrDependsOn, classad.UndefinedValue())
 		dropFromRecord(c.Ad, j.Ad, "depend")
@@ -192,21 +192,21 @@ func (a *Alteration) of(j Altered) (Change, error) {
 	return c, nil
 }
 
-func (s *submission) has(attribute string) bool { _, ok := s.attributes[attribute]; return ok }
+func (s *jobSubmission) isSet(attribute string) bool { _, ok := s.attributes[attribute]; return ok }
 
-// difference is what changes of the ad that a job has, where what it would be submitted as now differs from what it would have been.
-func (a *Alteration) difference(has, before, after *classad.Ad) *classad.Ad {
+// changedAttributes is what changes of the ad that a job has, where what it would be submitted as now differs from what it would have been.
+func (a *JobAlteration) changedAttributes(has, before, after *classad.Ad) *classad.Ad {
 	changes := classad.New()
-	for _, name := range differing(before, after) {
+	for _, name := range differingAttributes(before, after) {
 		switch name {
 		case roost.AttrEnvironment:
 			own, _ := has.Strings(name)
 			was, _ := before.Strings(name)
 			is, _ := after.Strings(name)
-			changes.SetStrings(name, mergedEnvironment(own, was, is))
+			changes.SetStrings(name, mergeEnvironment(own, was, is))
 		case roost.AttrPBS:
 			if record, ok := has.Sub(name); ok {
-				changes.SetAd(name, mergedRecord(record, before, after))
+				changes.SetAd(name, mergeRecord(record, before, after))
 			}
 		case roost.AttrTaskCount, roost.AttrArrayIndex, roost.AttrScript, roost.AttrCmd, roost.AttrArguments:
 		default:
@@ -220,8 +220,8 @@ func (a *Alteration) difference(has, before, after *classad.Ad) *classad.Ad {
 	return changes
 }
 
-// differing lists the attributes that are not the same in two ads, in order.
-func differing(before, after *classad.Ad) []string {
+// differingAttributes lists the attributes that are not the same in two ads, in order.
+func differingAttributes(before, after *classad.Ad) []string {
 	var names []string
 	for _, name := range after.Names() {
 		is, _ := after.Lookup(name)
@@ -237,8 +237,8 @@ func differing(before, after *classad.Ad) []string {
 	return names
 }
 
-// mergedEnvironment puts what differs between two environments into a third.
-func mergedEnvironment(own, was, is []string) []string {
+// mergeEnvironment puts what differs between two environments into a third.
+func mergeEnvironment(own, was, is []string) []string {
 	byName := func(list []string) map[string]string {
 		m := map[string]string{}
 		for _, v := range list {
@@ -259,18 +259,18 @@ func mergedEnvironment(own, was, is []string) []string {
 		}
 	}
 	out := make([]string, 0, len(have))
-	for _, name := range sorted(have) {
+	for _, name := range sortedNames(have) {
 		out = append(out, have[name])
 	}
 	return out
 }
 
-// mergedRecord puts what differs between the records of two ads into the one that a job has.
-func mergedRecord(record, before, after *classad.Ad) *classad.Ad {
+// mergeRecord puts what differs between the records of two ads into the one that a job has.
+func mergeRecord(record, before, after *classad.Ad) *classad.Ad {
 	record = record.Copy()
 	was, _ := before.Sub(roost.AttrPBS)
 	is, _ := after.Sub(roost.AttrPBS)
-	for _, name := range differing(was, is) {
+	for _, name := range differingAttributes(was, is) {
 		if e, ok := is.Lookup(name); ok {
 			record.Insert(name, e)
 		} else {
@@ -294,53 +294,53 @@ func dropFromRecord(changes, has *classad.Ad, name string) {
 	}
 }
 
-// replaceResources takes out of a submission what options ask for in other words: a select replaces what nodes or ncpus said.
-func (a *Alteration) replaceResources(s *submission) {
-	said := &submission{wanted: map[string]string{}}
+// dropReplacedResources takes out of a submission what options ask for in other words: a select replaces what nodes or ncpus said.
+func (a *JobAlteration) dropReplacedResources(s *jobSubmission) {
+	stated := &jobSubmission{resourceValues: map[string]string{}}
 	for _, o := range a.options {
 		if o.letter == 'l' {
-			if err := said.addResources(strings.TrimSpace(o.value)); err != nil {
+			if err := stated.addResources(strings.TrimSpace(o.value)); err != nil {
 				return // it was read before
 			}
 		}
 	}
 	drop := func(names ...string) {
 		for _, name := range names {
-			delete(s.wanted, name)
+			delete(s.resourceValues, name)
 		}
 	}
-	if said.wanted["select"] != "" {
-		drop(append(sorted(perChunk), "nodes", "procs")...)
+	if stated.resourceValues["select"] != "" {
+		drop(append(sortedNames(chunkResources), "nodes", "procs")...)
 	}
-	if said.wanted["nodes"] != "" || said.wanted["procs"] != "" {
+	if stated.resourceValues["nodes"] != "" || stated.resourceValues["procs"] != "" {
 		drop("select", "place", "nodes", "procs", "ncpus", "mpiprocs")
 	}
-	if said.wanted["select"] == "" && slices.Contains([]string{"1:ncpus=1", ""}, s.wanted["select"]) {
+	if stated.resourceValues["select"] == "" && slices.Contains([]string{"1:ncpus=1", ""}, s.resourceValues["select"]) {
 		drop("select", "place") // nobody has said that
 	}
 }
 
-// standing takes a job apart into what was said of it.
-func (a *Alteration) standing(j Altered) (*submission, error) {
+// currentSubmission takes a job apart into what was said of it.
+func (a *JobAlteration) currentSubmission(j CurrentJob) (*jobSubmission, error) {
 	text := func(name string) string { t, _ := j.Ad.Str(name); return t }
 	plain := func(name string) string { return strings.ReplaceAll(text(name), "$$", "$") }
 	record, ofQsub := j.Ad.Sub(roost.AttrPBS)
 	if !ofQsub {
 		record = classad.New()
 	}
-	said := func(name, otherwise string) string {
+	stated := func(name, otherwise string) string {
 		if v, _ := record.Str(name); v != otherwise {
 			return v
 		}
 		return ""
 	}
-	s := &submission{caller: a.caller, name: plain(roost.AttrJobName), queue: text(roost.AttrQueue), server: j.Host, attributes: map[string]string{}}
+	s := &jobSubmission{caller: a.caller, name: plain(roost.AttrJobName), queue: text(roost.AttrQueue), server: j.Host, attributes: map[string]string{}}
 	s.caller.User = j.Owner
 	env, _ := j.Ad.Strings(roost.AttrEnvironment)
-	if dir, ok := lookup(env, "PBS_O_WORKDIR"); ok {
+	if dir, ok := lookUpVariable(env, "PBS_O_WORKDIR"); ok {
 		s.caller.Dir = strings.ReplaceAll(dir, "$$", "$")
 	}
-	if home, ok := lookup(env, "HOME"); ok {
+	if home, ok := lookUpVariable(env, "HOME"); ok {
 		s.caller.Home = strings.ReplaceAll(home, "$$", "$")
 	}
 	s.script = cmp.Or(text(roost.AttrScript), text(roost.AttrScriptFile))
@@ -348,19 +348,19 @@ func (a *Alteration) standing(j Altered) (*submission, error) {
 		s.command = []string{"/bin/true"} // it has one that cannot be changed
 	}
 	s.shell = text(roost.AttrShell)
-	s.account, s.project = said("Account_Name", ""), said("project", "_pbs_project_default")
+	s.account, s.project = stated("Account_Name", ""), stated("project", "_pbs_project_default")
 	if !ofQsub {
 		s.account = text(roost.AttrGroup)
 	}
-	s.keep, s.remove = said("Keep_Files", "n"), said("Remove_Files", "")
-	s.mail, s.mailTo, s.shells = said("Mail_Points", "a"), said("Mail_Users", ""), said("Shell_Path_List", "")
-	s.join = said("Join_Path", "n")
+	s.keepFiles, s.remove = stated("Keep_Files", "n"), stated("Remove_Files", "")
+	s.mail, s.mailTo, s.shellOptions = stated("Mail_Points", "a"), stated("Mail_Users", ""), stated("Shell_Path_List", "")
+	s.join = stated("Join_Path", "n")
 	for _, name := range []string{"comment", "sandbox", "stagein", "stageout", "umask"} {
-		if v := said(name, ""); v != "" {
+		if v := stated(name, ""); v != "" {
 			s.attributes[name] = v
 		}
 	}
-	if !s.ownDirectory() {
+	if !s.hasOwnDirectory() {
 		s.dir = plain(roost.AttrIwd)
 	}
 	priority, _ := j.Ad.Int(roost.AttrPriority)
@@ -371,19 +371,19 @@ func (a *Alteration) standing(j Altered) (*submission, error) {
 	if again, ok := j.Ad.Bool(roost.AttrRerunnable); ok {
 		s.noRerun = !again
 	}
-	s.standingPaths(j.Ad)
-	s.standingArray(j)
-	s.standingResources(j.Ad, record, ofQsub)
+	s.preservePaths(j.Ad)
+	s.readCurrentArray(j)
+	s.recordedResources(j.Ad, record, ofQsub)
 	return s, nil
 }
 
-// ownDirectory reports whether the job has a directory to itself.
-func (s *submission) ownDirectory() bool {
-	return s.attributes["sandbox"] == "PRIVATE" || s.has("stagein") || s.has("stageout")
+// hasOwnDirectory reports whether the job has a directory to itself.
+func (s *jobSubmission) hasOwnDirectory() bool {
+	return s.attributes["sandbox"] == "PRIVATE" || s.isSet("stagein") || s.isSet("stageout")
 }
 
-// standingPaths keeps where output goes as it is.
-func (s *submission) standingPaths(ad *classad.Ad) {
+// preservePaths keeps where output goes as it is.
+func (s *jobSubmission) preservePaths(ad *classad.Ad) {
 	out, _ := ad.Str(roost.AttrOut)
 	err, _ := ad.Str(roost.AttrErr)
 	s.paths = map[byte]string{'o': out, 'e': err}
@@ -392,8 +392,8 @@ func (s *submission) standingPaths(ad *classad.Ad) {
 	}
 }
 
-// rejoin has a stream that went where the other does go where it would have by itself.
-func (s *submission) rejoin() {
+// resetJoinedStream has a stream that went where the other does go where it would have by itself.
+func (s *jobSubmission) resetJoinedStream() {
 	for letter, path := range s.paths {
 		if path == "" {
 			delete(s.paths, letter)
@@ -401,31 +401,31 @@ func (s *submission) rejoin() {
 	}
 }
 
-// standingArray says what array the job is, if it is one.
-func (s *submission) standingArray(j Altered) {
+// readCurrentArray says what array the job is, if it is one.
+func (s *jobSubmission) readCurrentArray(j CurrentJob) {
 	if !j.Array {
 		return
 	}
 	text, ok := j.Ad.Str(roost.AttrArrayIndex)
 	if !ok {
-		text = "0-" + decimal(j.Tasks-1)
+		text = "0-" + decimalText(j.Tasks-1)
 	}
-	if indexes, err := roost.ParseIndexes(text); err == nil {
-		s.array, s.indices = &indexes, text
+	if indexes, err := roost.ParseArrayIndexes(text); err == nil {
+		s.array, s.arrayRange = &indexes, text
 	}
 }
 
-// standingResources are those of the record, without what was only made of others; a job that has no record has those of its ad.
-func (s *submission) standingResources(ad, record *classad.Ad, ofQsub bool) {
-	s.wanted = map[string]string{}
+// recordedResources are those of the record, without what was only made of others; a job that has no record has those of its ad.
+func (s *jobSubmission) recordedResources(ad, record *classad.Ad, ofQsub bool) {
+	s.resourceValues = map[string]string{}
 	if !ofQsub {
 		for name, attribute := range map[string]string{"mem": roost.AttrRequestMemory, "ngpus": roost.AttrRequestGpus, "ncpus": roost.AttrRequestCpus} {
 			if n, ok := ad.Int(attribute); ok && n > 0 {
-				s.wanted[name] = decimal(int(n)) + map[string]string{"mem": "mb"}[name]
+				s.resourceValues[name] = decimalText(int(n)) + map[string]string{"mem": "mb"}[name]
 			}
 		}
 		if n, ok := ad.Int(roost.AttrWalltime); ok && n > 0 {
-			s.wanted["walltime"] = decimal(int(n))
+			s.resourceValues["walltime"] = decimalText(int(n))
 		}
 		return
 	}
@@ -436,13 +436,13 @@ func (s *submission) standingResources(ad, record *classad.Ad, ofQsub bool) {
 	simple := false
 	for _, name := range list.Names() {
 		v, _ := list.Str(name)
-		s.wanted[name] = v
-		_, counted := countOf(name, v)
-		simple = simple || perChunk[name] != nil || name == "nodes" || name == "procs" || jobWide[name] == nil && !counted
+		s.resourceValues[name] = v
+		_, counted := parseCustomCount(name, v)
+		simple = simple || chunkResources[name] != nil || name == "nodes" || name == "procs" || jobWideResources[name] == nil && !counted
 	}
-	delete(s.wanted, "nodect")
-	if simple || cmp.Or(s.wanted["select"], "1:ncpus=1") == "1:ncpus=1" && s.wanted["place"] == "pack" {
-		delete(s.wanted, "select")
-		delete(s.wanted, "place")
+	delete(s.resourceValues, "nodect")
+	if simple || cmp.Or(s.resourceValues["select"], "1:ncpus=1") == "1:ncpus=1" && s.resourceValues["place"] == "pack" {
+		delete(s.resourceValues, "select")
+		delete(s.resourceValues, "place")
 	}
 }

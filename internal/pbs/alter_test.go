@@ -10,39 +10,39 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
-// TestAlterStories runs the tables of what qalter makes of a job: "job ARGUMENT…" submits it with these options of qsub; "native [ATTRIBUTE = …]" is one of a
+// TestAlterScripts runs the tables of what qalter makes of a job: "job ARGUMENT…" submits it with these options of qsub; "native [ATTRIBUTE = …]" is one of a
 // job file; then "qalter OPTION…" tells what changes, or the refusal, and "running OPTION…" the same while the job runs. Nothing is changed by it.
-func TestAlterStories(t *testing.T) {
-	story.Run(t, "testdata/qalter/*.txt", func(t *testing.T) func(story.Step) string {
-		var job Altered
-		return func(s story.Step) string {
+func TestAlterScripts(t *testing.T) {
+	script.Run(t, "testdata/qalter/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		var job CurrentJob
+		return func(s script.ScriptCommand) string {
 			line := strings.Join(s.Args, " ")
-			args, ok := Words(line)
+			args, ok := SplitWords(line)
 			if !ok {
 				t.Fatalf("line %d: a quote is not closed", s.Line)
 			}
 			switch s.Command {
 			case "job":
-				r, err := ParseQsub(args, caller(hello))
+				r, err := ParseQsub(args, testCaller(helloScript))
 				if err != nil {
 					t.Fatalf("line %d: %v", s.Line, err)
 				}
-				job = Altered{Ad: r.Job.Ad, Owner: "ann", Host: "srv", Tasks: r.Job.Count, Array: r.Job.Array}
+				job = CurrentJob{Ad: r.Job.Ad, Owner: "ann", Host: "srv", Tasks: r.Job.Count, Array: r.Job.Array}
 				return "made"
 			case "native":
 				ad, err := classad.Parse(line)
 				if err != nil {
 					t.Fatalf("line %d: %v", s.Line, err)
 				}
-				job = Altered{Ad: ad, Owner: "ann", Host: "srv", Tasks: 1}
+				job = CurrentJob{Ad: ad, Owner: "ann", Host: "srv", Tasks: 1}
 				return "made"
 			case "qalter", "running":
 				j := job
 				j.Runs = s.Command == "running"
-				return alteredBy(t, args, j)
+				return alterationText(t, args, j)
 			}
 			t.Fatalf("line %d: there is no command %s", s.Line, s.Command)
 			return ""
@@ -50,12 +50,12 @@ func TestAlterStories(t *testing.T) {
 	})
 }
 
-// alteredBy tells what a command line changes of a job.
-func alteredBy(t *testing.T, args []string, j Altered) string {
-	who := caller(hello)
+// alterationText tells what a command line changes of a job.
+func alterationText(t *testing.T, args []string, j CurrentJob) string {
+	who := testCaller(helloScript)
 	who.Dir = "/data/ann/elsewhere"
 	refusal := func(err error) string {
-		var refused *Error
+		var refused *RefusalError
 		if !errors.As(err, &refused) {
 			t.Fatalf("%q: %v is no *Error", args, err)
 		}
@@ -63,13 +63,13 @@ func alteredBy(t *testing.T, args []string, j Altered) string {
 		if more {
 			text += " …"
 		}
-		return fmt.Sprintf("%s\nexit %d", text, refused.Code)
+		return fmt.Sprintf("%s\nexit %d", text, refused.ExitStatus)
 	}
 	a, err := ParseQalter(append(args, "7"), who)
 	if err != nil {
 		return refusal(err)
 	}
-	c, err := a.Of(j, "7")
+	c, err := a.ChangeFor(j, "7")
 	if err != nil {
 		return refusal(err)
 	}
@@ -94,7 +94,7 @@ func alteredBy(t *testing.T, args []string, j Altered) string {
 		case roost.AttrPBS:
 			was, _ := j.Ad.Sub(name)
 			is, _ := c.Ad.Sub(name)
-			for _, name := range differing(was, is) {
+			for _, name := range differingAttributes(was, is) {
 				if e, ok := is.Lookup(name); ok {
 					lines = append(lines, "PBS "+name+" = "+e.String())
 				} else {
@@ -108,8 +108,8 @@ func alteredBy(t *testing.T, args []string, j Altered) string {
 	if c.Count > 0 {
 		lines = append(lines, fmt.Sprintf("%d tasks", c.Count))
 	}
-	if c.Hold != "" {
-		lines = append(lines, c.Hold)
+	if c.HoldAction != "" {
+		lines = append(lines, c.HoldAction)
 	}
 	if len(lines) == 0 {
 		return "as before"
@@ -124,26 +124,26 @@ func FuzzQalter(f *testing.F) {
 	f.Add("-J\n1-3\n-Wstagein=a@srv:b\n-", "-Wdepend=\n-lmem=1gb")
 	f.Add("-koe\n-a\n203001010000", "-p\n3\n-eother\n-v\nA=1")
 	f.Fuzz(func(t *testing.T, submitted, options string) {
-		r, err := ParseQsub(strings.Split(submitted, "\n"), caller(hello))
+		r, err := ParseQsub(strings.Split(submitted, "\n"), testCaller(helloScript))
 		if err != nil || r.Job.Count > 1000 {
 			return
 		}
-		j := Altered{Ad: r.Job.Ad, Owner: "ann", Host: "srv", Tasks: r.Job.Count, Array: r.Job.Array}
+		j := CurrentJob{Ad: r.Job.Ad, Owner: "ann", Host: "srv", Tasks: r.Job.Count, Array: r.Job.Array}
 		if r.Server != "" {
 			j.Host = r.Server
 		}
-		nothing, err := ParseQalter([]string{"7"}, caller(hello))
+		nothing, err := ParseQalter([]string{"7"}, testCaller(helloScript))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := nothing.Of(j, "7"); err != nil || c.Ad.Len() > 0 || c.Count > 0 || c.Hold != "" {
+		if c, err := nothing.ChangeFor(j, "7"); err != nil || c.Ad.Len() > 0 || c.Count > 0 || c.HoldAction != "" {
 			t.Fatalf("no options change %v, %v", c.Ad, err)
 		}
-		a, err := ParseQalter(append(strings.Split(options, "\n"), "7"), caller(hello))
+		a, err := ParseQalter(append(strings.Split(options, "\n"), "7"), testCaller(helloScript))
 		if err != nil {
 			return
 		}
-		c, err := a.Of(j, "7")
+		c, err := a.ChangeFor(j, "7")
 		if err != nil {
 			return
 		}
@@ -154,7 +154,7 @@ func FuzzQalter(f *testing.F) {
 				j.Ad.Insert(name, e)
 			}
 		}
-		if c, err = a.Of(j, "7"); c.Count == 0 && (err != nil || c.Ad.Len() > 0) {
+		if c, err = a.ChangeFor(j, "7"); c.Count == 0 && (err != nil || c.Ad.Len() > 0) {
 			t.Fatalf("the same again changes %v, %v", c.Ad, err)
 		}
 	})

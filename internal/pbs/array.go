@@ -8,16 +8,16 @@ import (
 )
 
 // setArray reads OpenPBS's -J X-Y[:Z][%N] with X < Y, and Torque's -t with lists and single indexes.
-func (s *submission) setArray(letter byte, v string) error {
-	bad := illegal(letter)
+func (s *jobSubmission) setArray(letter byte, v string) error {
+	bad := illegalValueError(letter)
 	v, most, limited := strings.Cut(v, "%")
-	s.atOnce = 0
+	s.maxRunning = 0
 	if limited {
 		n, err := strconv.Atoi(most)
 		if err != nil || n < 1 {
 			return bad
 		}
-		s.atOnce = n
+		s.maxRunning = n
 	}
 	if letter == 'J' {
 		span, _, _ := strings.Cut(v, ":")
@@ -28,20 +28,20 @@ func (s *submission) setArray(letter byte, v string) error {
 			return bad
 		}
 	}
-	indexes, err := roost.ParseIndexes(v)
+	indexes, err := roost.ParseArrayIndexes(v)
 	if err != nil {
 		return bad
 	}
-	s.array, s.indices = &indexes, v
+	s.array, s.arrayRange = &indexes, v
 	return nil
 }
 
-// indexRef stands for the array index in the texts of the ad, or is empty.
-func (s *submission) indexRef() string {
+// indexReference stands for the array index in the texts of the ad, or is empty.
+func (s *jobSubmission) indexReference() string {
 	switch {
 	case s.array == nil:
 		return ""
-	case s.array.Plain():
+	case s.array.IsPlain():
 		return "$(TaskIndex)"
 	}
 	return "$(ArrayIndex)"

@@ -6,34 +6,34 @@ import (
 	"strings"
 )
 
-// lists are the keys of -W whose values are lists: what follows a comma and has no "=" belongs to them.
-var lists = []string{"comment", "depend", "stagein", "stageout", "group_list"}
+// listAttributes are the keys of -W whose values are lists: what follows a comma and has no "=" belongs to them.
+var listAttributes = []string{"comment", "depend", "stagein", "stageout", "group_list"}
 
-// named are the attributes of a job that -W sets as an option of their own does.
-var named = map[string]byte{
+// namedAttributes are the attributes of a job that -W sets as an option of their own does.
+var namedAttributes = map[string]byte{
 	"Account_Name": 'A', "Checkpoint": 'c', "Error_Path": 'e', "Execution_Time": 'a', "Job_Name": 'N', "Join_Path": 'j', "Keep_Files": 'k', "Mail_Points": 'm',
 	"Mail_Users": 'M', "Output_Path": 'o', "Priority": 'p', "project": 'P', "Remove_Files": 'R', "Shell_Path_List": 'S', "User_List": 'u', "Variable_List": 'v',
 }
 
-// OptionOf is the option that sets the same attribute of a job as -W does under this name.
-func OptionOf(attribute string) (letter byte, ok bool) {
-	letter, ok = named[attribute]
+// AttributeOption is the option that sets the same attribute of a job as -W does under this name.
+func AttributeOption(attribute string) (letter byte, ok bool) {
+	letter, ok = namedAttributes[attribute]
 	return letter, ok
 }
 
 // addAttributes reads -W: "key=value[,key=value…]". A key that comes again replaces its value.
-func (s *submission) addAttributes(value string) error {
+func (s *jobSubmission) addAttributes(value string) error {
 	key := ""
-	for _, item := range List(value) {
+	for _, item := range SplitList(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case ok && name != "":
 			key = name
 			s.attributes[key] = entryOf(key, v)
-		case key != "" && slices.Contains(lists, key):
+		case key != "" && slices.Contains(listAttributes, key):
 			s.attributes[key] += "," + entryOf(key, strings.TrimSpace(item))
 		default:
-			return illegal('W')
+			return illegalValueError('W')
 		}
 	}
 	return nil
@@ -47,21 +47,21 @@ func entryOf(key, entry string) string {
 	return entry
 }
 
-// settleAttributes understands what -W said.
-func (s *submission) settleAttributes() error {
+// parseAttributes understands what -W said.
+func (s *jobSubmission) parseAttributes() error {
 	s.umask = -1
-	for _, key := range sorted(s.attributes) {
-		if err := s.settleAttribute(key, s.attributes[key]); err != nil {
+	for _, key := range sortedNames(s.attributes) {
+		if err := s.parseAttribute(key, s.attributes[key]); err != nil {
 			return err
 		}
 	}
-	if s.private = s.attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.private && s.dir != "" {
-		return refuse("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein or stageout", exitUsage)
+	if s.ownDirectory = s.attributes["sandbox"] == "PRIVATE" || len(s.stageIn)+len(s.stageOut) > 0; s.ownDirectory && s.dir != "" {
+		return refusalf("-d and -w name the directory of a job that has one of its own, by sandbox=PRIVATE, stagein or stageout", exitUsage)
 	}
 	return nil
 }
 
-func (s *submission) settleAttribute(key, v string) (err error) {
+func (s *jobSubmission) parseAttribute(key, v string) (err error) {
 	ok := true
 	switch key {
 	case "depend":
@@ -77,10 +77,10 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 	case "max_run_subjobs":
 		var n int
 		n, err = strconv.Atoi(v)
-		if ok = err == nil && n >= 1; ok && s.atOnce != 0 {
-			return refuse("multiple max_run_subjobs values found", exitUsage)
+		if ok = err == nil && n >= 1; ok && s.maxRunning != 0 {
+			return refusalf("multiple max_run_subjobs values found", exitUsage)
 		}
-		s.atOnce = n
+		s.maxRunning = n
 	case "run_count":
 		_, err = strconv.ParseUint(v, 10, 31)
 		ok = err == nil
@@ -99,30 +99,30 @@ func (s *submission) settleAttribute(key, v string) (err error) {
 	case "interactive":
 		return s.setInteractive(v)
 	case "create_resv_from_job":
-		return refuse("-W "+key+" is not supported yet: roost reservation makes one", exitUsage)
+		return refusalf("-W "+key+" is not supported yet: roost reservation makes one", exitUsage)
 	case "release_nodes_on_stageout", "tolerate_node_failures": // they are about the other machines of a job, of which there are none
 	default:
-		if letter, known := named[key]; known {
-			return s.apply([]option{{letter, v}})
+		if letter, known := namedAttributes[key]; known {
+			return s.applyOptions([]optionValue{{letter, v}})
 		}
-		return refuse("Undefined Attribute "+key, exitNoAttribute)
+		return refusalf("Undefined Attribute "+key, exitNoAttribute)
 	}
 	if !ok {
-		return illegal('W')
+		return illegalValueError('W')
 	}
 	return nil
 }
 
 // setAccess reads Moab's words: with whom the job shares its machines. They are in the list that -W x= has, with semicolons between them. Others mean nothing to
 // Torque itself, which takes them, and OpenPBS knows none.
-func (s *submission) setAccess(v string) error {
+func (s *jobSubmission) setAccess(v string) error {
 	for word := range strings.FieldsFuncSeq(v, func(r rune) bool { return r == ';' || r == ' ' }) {
 		name, policy, _ := strings.Cut(strings.ReplaceAll(strings.ToUpper(word), "=", ":"), ":")
 		switch {
 		case name == "NACCESSPOLICY" && policy != "":
-			s.whole = policy != "SHARED"
-		case !s.caller.torque():
-			return refuse("Undefined Attribute x: of Moab's words only NACCESSPOLICY is known", exitNoAttribute)
+			s.exclusive = policy != "SHARED"
+		case !s.caller.isTorque():
+			return refusalf("Undefined Attribute x: of Moab's words only NACCESSPOLICY is known", exitNoAttribute)
 		}
 	}
 	return nil
@@ -130,14 +130,14 @@ func (s *submission) setAccess(v string) error {
 
 // setGroup reads "group[@host],…": the group that the job runs in, which its user has to be in. Where it will run is not known yet, so that of the server
 // counts, or else the one without a host.
-func (s *submission) setGroup(v string) error {
+func (s *jobSubmission) setGroup(v string) error {
 	seen := map[string]bool{}
-	for _, item := range items(v) {
+	for _, item := range listItems(v) {
 		name, host, _ := strings.Cut(item, "@")
 		if name == "" || seen[host] {
-			return illegal('W')
+			return illegalValueError('W')
 		}
-		if seen[host] = true; host == "" && s.group == "" || host != "" && strings.EqualFold(host, s.host()) {
+		if seen[host] = true; host == "" && s.group == "" || host != "" && strings.EqualFold(host, s.serverHost()) {
 			s.group = name
 		}
 	}

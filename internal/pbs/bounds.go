@@ -8,26 +8,26 @@ import (
 )
 
 // setBounds says in the ad what the job's processes may use beside walltime and memory (OpenPBS pbs_resources(7)).
-func (s *submission) setBounds(ad *classad.Ad) {
+func (s *jobSubmission) setBounds(ad *classad.Ad) {
 	for _, b := range []struct{ resource, attribute string }{{"cput", roost.AttrCPUTime}, {"pcput", roost.AttrProcessCPU}} {
-		if d, ok := parseLength(s.wanted[b.resource]); ok {
-			ad.SetInt(b.attribute, seconds(d))
+		if d, ok := parseDuration(s.resourceValues[b.resource]); ok {
+			ad.SetInt(b.attribute, wholeSeconds(d))
 		}
 	}
-	if v := s.request.virtual; v > 0 {
+	if v := s.request.virtualMemory; v > 0 {
 		ad.SetInt(roost.AttrVirtual, int64(v/roost.KiB))
 	}
 	for _, b := range []struct{ resource, attribute string }{
 		{"pvmem", roost.AttrProcessVirtual}, {"pmem", roost.AttrProcessMemory}, {"file", roost.AttrFileSize},
 	} {
-		if size, ok := parseSize(s.wanted[b.resource]); ok && size > 0 {
+		if size, ok := parseSize(s.resourceValues[b.resource]); ok && size > 0 {
 			ad.SetInt(b.attribute, int64(size/roost.KiB))
 		}
 	}
 	if n, err := strconv.ParseInt(s.attributes["run_count"], 10, 32); err == nil {
 		ad.SetInt(roost.AttrRunCount, n)
 	}
-	if n, err := strconv.Atoi(s.wanted["nice"]); err == nil && n != 0 {
+	if n, err := strconv.Atoi(s.resourceValues["nice"]); err == nil && n != 0 {
 		ad.SetInt(roost.AttrNice, int64(n))
 	}
 }

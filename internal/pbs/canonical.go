@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Canonical is the value of a resource as OpenPBS shows it, however it was spelled: lengths of time as 01:02:03, sizes in small letters with a b at
+// CanonicalValue is the value of a resource as OpenPBS shows it, however it was spelled: lengths of time as 01:02:03, sizes in small letters with a b at
 // the end. A value that makes no sense stays as it is.
-func Canonical(resource, value string) string {
-	check := jobWide[resource]
+func CanonicalValue(resource, value string) string {
+	check := jobWideResources[resource]
 	if check == nil {
-		check = perChunk[resource]
+		check = chunkResources[resource]
 	}
 	if check == nil || !check(value) {
 		return value
 	}
 	switch resource {
 	case "walltime", "min_walltime", "max_walltime", "soft_walltime", "cput", "pcput":
-		if d, ok := parseLength(value); ok {
+		if d, ok := parseDuration(value); ok {
 			n := int64((d + time.Second/2) / time.Second)
 			return fmt.Sprintf("%02d:%02d:%02d", n/3600, n/60%60, n%60)
 		}

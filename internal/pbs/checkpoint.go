@@ -13,27 +13,27 @@ const maxMinutes = 100 * 365 * 24 * 60
 
 // setCheckpoint reads -c (POSIX XCU qsub; w as in OpenPBS): n never, s only when the task has to leave its machine, c and w from time to time, with
 // "=minutes" so often. c counts CPU time there; here both count the time that the task runs.
-func (s *submission) setCheckpoint(v string) error {
+func (s *jobSubmission) setCheckpoint(v string) error {
 	kind, minutes, timed := strings.Cut(v, "=")
 	switch {
 	case kind == "u" && !timed:
-		s.saving = ""
+		s.checkpointOption = ""
 	case (kind == "n" || kind == "s" || kind == "c" || kind == "w") && !timed:
-		s.saving = kind
+		s.checkpointOption = kind
 	case (kind == "c" || kind == "w") && timed:
 		if n, err := strconv.Atoi(minutes); err != nil || n < 1 || n > maxMinutes {
-			return illegal('c')
+			return illegalValueError('c')
 		}
-		s.saving = minutes
+		s.checkpointOption = minutes
 	default:
-		return illegal('c')
+		return illegalValueError('c')
 	}
 	return nil
 }
 
-// setSaving says in the ad what -c said.
-func (s *submission) setSaving(ad *classad.Ad) {
-	switch s.saving {
+// setCheckpointAttributes says in the ad what -c said.
+func (s *jobSubmission) setCheckpointAttributes(ad *classad.Ad) {
+	switch s.checkpointOption {
 	case "":
 	case "n":
 		ad.SetBool(roost.AttrCheckpoint, false)
@@ -44,7 +44,7 @@ func (s *submission) setSaving(ad *classad.Ad) {
 		ad.SetBool(roost.AttrCheckpoint, true)
 		ad.SetInt(roost.AttrCheckpointEvery, 0)
 	default:
-		n, _ := strconv.ParseInt(s.saving, 10, 64)
+		n, _ := strconv.ParseInt(s.checkpointOption, 10, 64)
 		ad.SetBool(roost.AttrCheckpoint, true)
 		ad.SetInt(roost.AttrCheckpointEvery, n*60)
 	}

@@ -9,38 +9,38 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// chunk is a set of resources that lies on one machine, and how many such there are.
-type chunk struct {
-	count     int
-	cpus      int
-	gpus      int
-	noGpus    bool // ngpus=0 was said
-	processes int  // mpiprocs: lines of the node file; below 0: unsaid
-	threads   int  // ompthreads: of each process; 0: as many as CPUs
-	memory    roost.Bytes
-	virtual   roost.Bytes
-	gpuMemory roost.Bytes    // of each GPU
-	disk      roost.Bytes    // of the machine, for the job's own files there
-	hosts     []string       // named machines
-	counted   map[string]int // custom resources, by lower-case name
-	require   []string       // more of what the machine has to be, as expressions
-	words     []string       // all but the CPUs, as -l select would say it
+// resourceChunk is a set of resources that lies on one machine, and how many such there are.
+type resourceChunk struct {
+	count         int
+	cpus          int
+	gpus          int
+	noGpus        bool // ngpus=0 was said
+	processes     int  // mpiprocs: lines of the node file; below 0: unsaid
+	threads       int  // ompthreads: of each process; 0: as many as CPUs
+	memory        roost.Bytes
+	virtualMemory roost.Bytes
+	gpuMemory     roost.Bytes    // of each GPU
+	disk          roost.Bytes    // of the machine, for the job's own files there
+	hosts         []string       // named machines
+	counted       map[string]int // custom resources, by lower-case name
+	requirements  []string       // more of what the machine has to be, as expressions
+	selectWords   []string       // all but the CPUs, as -l select would say it
 
-	custom     []string   // words of machines that it wants, and that PBS does not know
-	properties []property // what it wants that may be a machine
+	customWords []string       // words of machines that it wants, and that PBS does not know
+	properties  []nodeProperty // what it wants that may be a machine
 }
 
-func newChunk() chunk { return chunk{count: 1, cpus: 1, processes: -1} }
+func newChunk() resourceChunk { return resourceChunk{count: 1, cpus: 1, processes: -1} }
 
-// text writes the chunk as -l select would, as OpenPBS does with what older options asked for.
-func (c *chunk) text() string {
-	return strings.Join(append([]string{strconv.Itoa(c.count), "ncpus=" + strconv.Itoa(c.cpus)}, c.words...), ":")
+// selectText writes the chunk as -l select would, as OpenPBS does with what older options asked for.
+func (c *resourceChunk) selectText() string {
+	return strings.Join(append([]string{strconv.Itoa(c.count), "ncpus=" + strconv.Itoa(c.cpus)}, c.selectWords...), ":")
 }
 
 // parseSelect reads "[N:]name=value[:name=value…][+…]".
-func parseSelect(v string) ([]chunk, error) {
-	bad := illegalResource("select", "")
-	var all []chunk
+func parseSelect(v string) ([]resourceChunk, error) {
+	bad := illegalResourceError("select", "")
+	var all []resourceChunk
 	for _, text := range strings.Split(v, "+") {
 		c := newChunk()
 		seen := map[string]bool{}
@@ -50,14 +50,14 @@ func parseSelect(v string) ([]chunk, error) {
 				c.count = n
 				continue
 			}
-			if !ok || !plainName(name) {
+			if !ok || !isPlainName(name) {
 				return nil, bad
 			}
 			if seen[name] {
-				return nil, refuse("Duplicated resource within a section of a select specification, resource is: "+name, exitTwice)
+				return nil, refusalf("Duplicated resource within a section of a select specification, resource is: "+name, exitDuplicateResource)
 			}
 			seen[name] = true
-			if err := c.set(name, value); err != nil {
+			if err := c.setResource(name, value); err != nil {
 				return nil, err
 			}
 		}
@@ -67,13 +67,13 @@ func parseSelect(v string) ([]chunk, error) {
 }
 
 // parseNodes reads Torque's "N[:ppn=M][:property…][+…][#excl|#shared]"; for a number there can be the name of a machine.
-func parseNodes(v string) ([]chunk, error) {
-	bad := illegalResource("nodes", "")
+func parseNodes(v string) ([]resourceChunk, error) {
+	bad := illegalResourceError("nodes", "")
 	spec, suffix, suffixed := strings.Cut(v, "#")
 	if suffixed && suffix != "shared" && suffix != "excl" {
 		return nil, bad
 	}
-	var all []chunk
+	var all []resourceChunk
 	for _, text := range strings.Split(spec, "+") {
 		c := newChunk()
 		for i, part := range strings.Split(text, ":") {
@@ -82,20 +82,20 @@ func parseNodes(v string) ([]chunk, error) {
 			switch {
 			case number && i == 0 && !ok && n > 0:
 				c.count = n
-			case !ok && plainName(name) && !number:
-				c.property(name)
+			case !ok && isPlainName(name) && !number:
+				c.addProperty(name)
 			case ok && name == "ppn":
 				if n, ok := parseCount(value); ok && n > 0 {
-					c.cpus, c.processes, c.words = n, n, append(c.words, "mpiprocs="+value)
+					c.cpus, c.processes, c.selectWords = n, n, append(c.selectWords, "mpiprocs="+value)
 					continue
 				}
 				return nil, bad
 			case ok && name == "gpus":
-				if err := c.set("ngpus", value); err != nil {
+				if err := c.setResource("ngpus", value); err != nil {
 					return nil, bad
 				}
-			case ok && plainName(name):
-				if err := c.set(name, value); err != nil {
+			case ok && isPlainName(name):
+				if err := c.setResource(name, value); err != nil {
 					return nil, err
 				}
 			default:
@@ -107,43 +107,43 @@ func parseNodes(v string) ([]chunk, error) {
 	return all, nil
 }
 
-// set sets one resource of the chunk. What PBS does not know itself is custom (custom.go).
-func (c *chunk) set(name, v string) error {
-	if check := perChunk[name]; check != nil {
+// setResource sets one resource of the chunk. What PBS does not know itself is custom (custom.go).
+func (c *resourceChunk) setResource(name, v string) error {
+	if check := chunkResources[name]; check != nil {
 		if !check(v) {
-			return illegalResource(name, why[name])
+			return illegalResourceError(name, refusalTexts[name])
 		}
-		c.known(name, v)
+		c.setKnownResource(name, v)
 		return nil
 	}
-	truth, isTruth := parseTruth(v)
-	n, counted := countOf(name, v)
+	truth, isTruth := parseBool(v)
+	n, counted := parseCustomCount(name, v)
 	switch {
-	case jobWide[name] != nil:
-		return refuse("Resource invalid in \"select\" specification: "+name, exitInSelect)
+	case jobWideResources[name] != nil:
+		return refusalf("Resource invalid in \"select\" specification: "+name, exitInvalidInSelect)
 	case counted:
 		if c.counted == nil {
 			c.counted = map[string]int{}
 		}
 		c.counted[strings.ToLower(name)] = n
-	case !attributeOfMachine(name, v):
-		return refuse("Unknown resource: "+name, exitUnknown)
+	case !isMachineAttribute(name, v):
+		return refusalf("Unknown resource: "+name, exitUnknown)
 	case isTruth && truth:
-		c.require, c.custom = append(c.require, "TARGET."+name+" =?= true"), append(c.custom, name)
+		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" =?= true"), append(c.customWords, name)
 	case isTruth:
-		c.require, c.custom = append(c.require, "TARGET."+name+" =!= true"), append(c.custom, name)
+		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" =!= true"), append(c.customWords, name)
 	default:
-		c.require, c.custom = append(c.require, "TARGET."+name+" == "+classad.StringValue(v).String()), append(c.custom, name)
+		c.requirements, c.customWords = append(c.requirements, "TARGET."+name+" == "+classad.StringValue(v).String()), append(c.customWords, name)
 	}
 	return nil
 }
 
-// known sets a resource whose value was checked.
-func (c *chunk) known(name, v string) {
+// setKnownResource sets a resource whose value was checked.
+func (c *resourceChunk) setKnownResource(name, v string) {
 	n, _ := parseCount(v)
 	size, _ := parseSize(v)
 	if name != "ncpus" {
-		c.words = append(c.words, name+"="+v)
+		c.selectWords = append(c.selectWords, name+"="+v)
 	}
 	switch name {
 	case "ncpus":
@@ -157,7 +157,7 @@ func (c *chunk) known(name, v string) {
 	case "mem":
 		c.memory = size
 	case "vmem":
-		c.virtual = size
+		c.virtualMemory = size
 	case "gpu_mem":
 		c.gpuMemory = size
 	case scratchLocal:
@@ -166,33 +166,35 @@ func (c *chunk) known(name, v string) {
 		c.hosts = append(c.hosts, v)
 	case "arch":
 		if !strings.EqualFold(v, "linux") { // as all machines are
-			c.require = append(c.require, "TARGET.Arch == "+classad.StringValue(v).String())
+			c.requirements = append(c.requirements, "TARGET.Arch == "+classad.StringValue(v).String())
 		}
 	}
 }
 
-// property asks for what stands alone in -l nodes: a machine of that name, or one of which an administrator has said so.
-func (c *chunk) property(name string) {
-	c.properties, c.words = append(c.properties, property{name, len(c.words)}), append(c.words, name+"=true")
+// addProperty asks for what stands alone in -l nodes: a machine of that name, or one of which an administrator has said so.
+func (c *resourceChunk) addProperty(name string) {
+	c.properties, c.selectWords = append(c.properties, nodeProperty{name, len(c.selectWords)}), append(c.selectWords, name+"=true")
 }
 
-func isMachine(name string) string {
+func isMachineName(name string) string {
 	text := classad.StringValue(name).String()
 	return "TARGET.Machine == " + text + " || TARGET.Name == " + text
 }
 
-// place is how chunks may lie.
-type place struct {
+// chunkPlacement is how chunks may lie.
+type chunkPlacement struct {
 	arrangement string // "free", "pack", "scatter", "vscatter"
-	sharing     string // "shared", "excl", "exclhost", or "" where it is not said
+	sharingMode string // "shared", "excl", "exclhost", or "" where it is not said
 	group       string // the resource of which all their machines have the same value; "" for none
 }
 
-// alone reports whether the job has its machines alone: a machine is a host and its one vnode.
-func (p *place) alone() bool { return p.sharing == "excl" || p.sharing == "exclhost" }
+// isExclusive reports whether the job has its machines alone: a machine is a host and its one vnode.
+func (p *chunkPlacement) isExclusive() bool {
+	return p.sharingMode == "excl" || p.sharingMode == "exclhost"
+}
 
-// attribute is the attribute of machines that has the values of the group.
-func (p *place) attribute() string {
+// groupAttribute is the attribute of machines that has the values of the group.
+func (p *chunkPlacement) groupAttribute() string {
 	switch p.group {
 	case "host", "vnode": // several on one host have names of their own
 		return roost.AttrName
@@ -203,19 +205,19 @@ func (p *place) attribute() string {
 }
 
 // parsePlace reads "[free|pack|scatter|vscatter][:excl|shared|exclhost][:group=resource]".
-func parsePlace(v string) (p place, err error) {
+func parsePlace(v string) (p chunkPlacement, err error) {
 	p.arrangement = "free"
 	arranged := false
 	for _, part := range strings.Split(v, ":") {
 		switch name, value, ok := strings.Cut(part, "="); {
 		case slices.Contains([]string{"free", "pack", "scatter", "vscatter"}, part) && !arranged:
 			arranged, p.arrangement = true, part
-		case (part == "shared" || part == "excl" || part == "exclhost") && p.sharing == "":
-			p.sharing = part
+		case (part == "shared" || part == "excl" || part == "exclhost") && p.sharingMode == "":
+			p.sharingMode = part
 		case ok && name == "group" && identifier.MatchString(value) && p.group == "":
 			p.group = value
 		default:
-			return p, illegalResource("place", "")
+			return p, illegalResourceError("place", "")
 		}
 	}
 	return p, nil

@@ -8,57 +8,57 @@ import (
 )
 
 // dependTypes are the types of dependency of OpenPBS and Torque, and what stands behind each.
-func dependTypes() map[string]dependKind {
-	kinds := map[string]dependKind{"on": ofNumber, "synccount": ofNumber, "runone": ofJobs, "syncwith": ofJobs}
+func dependTypes() map[string]dependencyKind {
+	kinds := map[string]dependencyKind{"on": takesNumber, "synccount": takesNumber, "runone": takesJobs, "syncwith": takesJobs}
 	for _, when := range []string{"", "ok", "notok", "any"} {
-		kinds["after"+when], kinds["before"+when] = ofJobs, ofJobs
+		kinds["after"+when], kinds["before"+when] = takesJobs, takesJobs
 		array := when + "array"
 		if when == "" {
 			array = "startarray"
 		}
-		kinds["after"+array], kinds["before"+array] = ofArrays, ofArrays
+		kinds["after"+array], kinds["before"+array] = takesArrays, takesArrays
 	}
 	return kinds
 }
 
-// dependKind says what stands behind the name of a type.
-type dependKind int
+// dependencyKind says what stands behind the name of a type.
+type dependencyKind int
 
 const (
-	ofJobs   dependKind = iota + 1 // ids
-	ofArrays                       // ids, each of which may say of how many subjobs: "12[][3]"
-	ofNumber
+	takesJobs   dependencyKind = iota + 1 // ids
+	takesArrays                           // ids, each of which may say of how many subjobs: "12[][3]"
+	takesNumber
 )
 
 // setDepend reads "type:id[:id…][,type:…]" and "on:N". A job waits for whole jobs: a subjob or a range of them is none. Each id goes into the ad with its
 // type before it.
-func (s *submission) setDepend(value string) error {
+func (s *jobSubmission) setDepend(value string) error {
 	for _, group := range strings.Split(value, ",") {
 		kind, ids, _ := strings.Cut(strings.TrimSpace(group), ":")
 		switch what := dependTypes()[kind]; {
 		case what == 0 || ids == "":
-			return illegal('W')
-		case what == ofNumber:
+			return illegalValueError('W')
+		case what == takesNumber:
 			if n, err := strconv.Atoi(ids); err != nil || n < 1 {
-				return illegal('W')
+				return illegalValueError('W')
 			}
-			s.depends = append(s.depends, kind+":"+ids)
+			s.dependencies = append(s.dependencies, kind+":"+ids)
 		default:
 			for _, id := range strings.Split(ids, ":") {
-				name, ok := dependOn(id, what == ofArrays)
+				name, ok := parseDependencyID(id, what == takesArrays)
 				if !ok {
-					return illegal('W')
+					return illegalValueError('W')
 				}
-				s.depends = append(s.depends, kind+":"+name)
+				s.dependencies = append(s.dependencies, kind+":"+name)
 			}
 		}
 	}
 	return nil
 }
 
-// dependOn reads the id of a job with or without a server, and of an array with how many of its subjobs where that is allowed: "12", "12[].host",
+// parseDependencyID reads the id of a job with or without a server, and of an array with how many of its subjobs where that is allowed: "12", "12[].host",
 // "12[3].host@server" and "12[][3]". The queue reads it again, and knows more.
-func dependOn(id string, counted bool) (name string, ok bool) {
+func parseDependencyID(id string, counted bool) (name string, ok bool) {
 	id, server, _ := strings.Cut(id, "@")
 	plain, count := id, ""
 	if open := strings.LastIndexByte(id, '['); open >= 0 && counted {

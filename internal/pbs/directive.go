@@ -5,10 +5,10 @@ import "strings"
 // maxPrefix is OpenPBS's bound for what directives begin with.
 const maxPrefix = 32
 
-// prefixOf is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty means that there are none.
-func prefixOf(line []option, environ []string) string {
+// directivePrefix is what directives begin with: -C, else PBS_DPREFIX, else "#PBS". Empty means that there are none.
+func directivePrefix(line []optionValue, environ []string) string {
 	prefix := "#PBS"
-	if p, ok := lookup(environ, "PBS_DPREFIX"); ok {
+	if p, ok := lookUpVariable(environ, "PBS_DPREFIX"); ok {
 		prefix = p
 	}
 	for _, o := range line {
@@ -19,14 +19,14 @@ func prefixOf(line []option, environ []string) string {
 	return prefix[:min(len(prefix), maxPrefix)]
 }
 
-// directivesOf finds the directives of a script: the lines that begin with the prefix, up to the first line that a shell would
+// findDirectives finds the directives of a script: the lines that begin with the prefix, up to the first line that a shell would
 // execute. A directive that ends in a backslash goes on in the next line; the script that is stored has them joined.
-func directivesOf(text, prefix string) (script string, directives []string, err error) {
+func findDirectives(text, prefix string) (script string, directives []string, err error) {
 	if strings.Contains(text, "\r\n") {
-		return "", nil, refuse("script contains cr, lf", exitScript)
+		return "", nil, refusalf("script contains cr, lf", exitScript)
 	}
 	if strings.IndexByte(text, 0) >= 0 {
-		return "", nil, refuse("file must be an ascii script", exitScript)
+		return "", nil, refusalf("file must be an ascii script", exitScript)
 	}
 	if prefix == "" {
 		return text, nil, nil

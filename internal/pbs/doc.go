@@ -7,5 +7,5 @@
 //
 // A job is one program that has one chunk, or a gang of them, each on one machine. What cannot be had is refused with a sentence, and never taken silently; roost-pbs(7) lists what is taken and has no effect.
 //
-// The package is pure: scripts are read through [Caller].
+// The package is pure: scripts are read through [QsubCaller].
 package pbs

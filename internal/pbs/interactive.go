@@ -15,22 +15,22 @@ const (
 )
 
 // asksInteractive reports whether the command line wants an interactive job: then nothing is read from standard input, which is the terminal.
-func asksInteractive(line []option) bool {
-	return slices.ContainsFunc(line, func(o option) bool {
-		return o.letter == 'I' || o.letter == 'W' && slices.Contains(List(o.value), "interactive=true")
+func asksInteractive(line []optionValue) bool {
+	return slices.ContainsFunc(line, func(o optionValue) bool {
+		return o.letter == 'I' || o.letter == 'W' && slices.Contains(SplitList(o.value), "interactive=true")
 	})
 }
 
 // checkInteractive looks whether the other options go with a terminal.
-func (s *submission) checkInteractive() error {
-	if s.windows {
-		return s.refuseWindows()
+func (s *jobSubmission) checkInteractive() error {
+	if s.x11Forwarding {
+		return s.refuseX11()
 	}
 	if !s.interactive {
 		return nil
 	}
 	if s.array != nil {
-		return refuse("interactive and array job submission cannot be used together", exitUsage)
+		return refusalf("interactive and array job submission cannot be used together", exitUsage)
 	}
 	if s.block {
 		s.block, s.warnings = false, append(s.warnings, warnBlock)
@@ -43,7 +43,7 @@ func (s *submission) checkInteractive() error {
 }
 
 // setTerminal sets what runs on the terminal: the command behind "--", or else a login shell. A script is of no use but for its directives.
-func (s *submission) setTerminal(ad *classad.Ad) {
+func (s *jobSubmission) setTerminal(ad *classad.Ad) {
 	ad.SetBool(roost.AttrInteractive, true)
 	if s.command == nil {
 		ad.SetString(roost.AttrCmd, s.shellPath())
@@ -54,29 +54,29 @@ func (s *submission) setTerminal(ad *classad.Ad) {
 	ad.SetBool(roost.AttrJoinOutput, false)
 }
 
-func interactive(s *submission, _ string) error {
+func interactiveCommand(s *jobSubmission, _ string) error {
 	s.interactive = true
 	return nil
 }
 
-func (s *submission) setInteractive(v string) error {
+func (s *jobSubmission) setInteractive(v string) error {
 	switch strings.ToLower(v) {
 	case "true":
 		s.interactive = true
 	case "false":
 	default:
-		return illegal('W')
+		return illegalValueError('W')
 	}
 	return nil
 }
 
-// refuseWindows refuses -X in OpenPBS's words where it would, too.
-func (s *submission) refuseWindows() error {
-	if display, ok := lookup(s.caller.Environ, "DISPLAY"); !ok || display == "" {
-		return refuse("DISPLAY not set", exitUsage)
+// refuseX11 refuses -X in OpenPBS's words where it would, too.
+func (s *jobSubmission) refuseX11() error {
+	if display, ok := lookUpVariable(s.caller.Environ, "DISPLAY"); !ok || display == "" {
+		return refusalf("DISPLAY not set", exitUsage)
 	}
 	if !s.interactive {
-		return refuse("X11 Forwarding possible only for interactive jobs", exitScript)
+		return refusalf("X11 Forwarding possible only for interactive jobs", exitScript)
 	}
-	return refuse("X11 Forwarding is not supported yet", exitUsage)
+	return refusalf("X11 Forwarding is not supported yet", exitUsage)
 }

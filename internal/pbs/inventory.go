@@ -8,14 +8,14 @@ import (
 // What a job names of the pool is looked up when it is submitted, where the pool can be asked: a machine may be named by what stands before the first point of
 // its name, and a word that no machine has and no administrator has made is refused, as OpenPBS does, and not waited for.
 
-// Inventory is what qsub can ask the pool. An error means that nobody knows: then what the job names is taken as it is.
-type Inventory struct {
-	Machines func() ([]string, error)            // the names of all machines
-	Declares func(resource string) (bool, error) // whether a machine has it as an attribute, or an administrator has made it
+// PoolInventory is what qsub can ask the pool. An error means that nobody knows: then what the job names is taken as it is.
+type PoolInventory struct {
+	Machines   func() ([]string, error)            // the names of all machines
+	IsDeclared func(resource string) (bool, error) // whether a machine has it as an attribute, or an administrator has made it
 }
 
-// machine is the whole name of a machine; ok is false where there is none of that name, or nobody knows.
-func (v *Inventory) machine(name string) (whole string, ok bool, err error) {
+// fullMachineName is the whole name of a machine; ok is false where there is none of that name, or nobody knows.
+func (v *PoolInventory) fullMachineName(name string) (whole string, ok bool, err error) {
 	if v == nil {
 		return name, false, nil
 	}
@@ -23,18 +23,18 @@ func (v *Inventory) machine(name string) (whole string, ok bool, err error) {
 	if err != nil {
 		return name, false, nil
 	}
-	found := MachinesNamed(name, all)
+	found := MatchingMachines(name, all)
 	switch len(found) {
 	case 0:
 		return name, false, nil
 	case 1:
 		return found[0], true, nil
 	}
-	return name, false, illegalResource("host", name+" may be "+strings.Join(found, " or "))
+	return name, false, illegalResourceError("host", name+" may be "+strings.Join(found, " or "))
 }
 
-// MachinesNamed are the machines that a name may mean: the one of that name, or else all whose names begin with it up to their first point.
-func MachinesNamed(name string, all []string) (found []string) {
+// MatchingMachines are the machines that a name may mean: the one of that name, or else all whose names begin with it up to their first point.
+func MatchingMachines(name string, all []string) (found []string) {
 	for _, whole := range all {
 		short, _, _ := strings.Cut(whole, ".")
 		switch {
@@ -47,63 +47,63 @@ func MachinesNamed(name string, all []string) (found []string) {
 	return found
 }
 
-// lookUp gives chunks the whole names of the machines that they name, and says which of the words of -l nodes are names.
-func (s *submission) lookUp(chunks []chunk) error {
+// resolveMachines gives chunks the whole names of the machines that they name, and says which of the words of -l nodes are names.
+func (s *jobSubmission) resolveMachines(chunks []resourceChunk) error {
 	for i := range chunks {
 		c := &chunks[i]
 		for j, host := range c.hosts {
-			whole, _, err := s.caller.Pool.machine(host)
+			whole, _, err := s.caller.Inventory.fullMachineName(host)
 			if err != nil {
 				return err
 			}
 			c.hosts[j] = whole
 		}
 		for _, p := range c.properties {
-			whole, ok, err := s.caller.Pool.machine(p.name)
+			whole, ok, err := s.caller.Inventory.fullMachineName(p.name)
 			if err != nil {
 				return err
 			}
 			if ok || !identifier.MatchString(p.name) { // no attribute can be called so
-				c.hosts, c.words[p.at] = append(c.hosts, whole), "host="+p.name
+				c.hosts, c.selectWords[p.wordIndex] = append(c.hosts, whole), "host="+p.name
 				continue
 			}
-			c.require, c.custom = append(c.require, isMachine(p.name)+" || TARGET."+p.name+" =?= true"), append(c.custom, p.name)
+			c.requirements, c.customWords = append(c.requirements, isMachineName(p.name)+" || TARGET."+p.name+" =?= true"), append(c.customWords, p.name)
 		}
 		c.properties = nil
 	}
 	return nil
 }
 
-// checkWords refuses chunks that want words which nobody knows.
-func (s *submission) checkWords(chunks []chunk) error {
-	if s.caller.Pool == nil || s.caller.Pool.Declares == nil {
+// checkProperties refuses chunks that want words which nobody knows.
+func (s *jobSubmission) checkProperties(chunks []resourceChunk) error {
+	if s.caller.Inventory == nil || s.caller.Inventory.IsDeclared == nil {
 		return nil
 	}
 	seen := map[string]bool{}
 	for i := range chunks {
-		for _, name := range chunks[i].custom {
+		for _, name := range chunks[i].customWords {
 			if seen[name] {
 				continue
 			}
 			seen[name] = true
-			if known, err := s.caller.Pool.Declares(name); err == nil && !known {
-				return refuse("Unknown resource: "+name+": no machine has it, and no administrator has made it", exitUnknown)
+			if known, err := s.caller.Inventory.IsDeclared(name); err == nil && !known {
+				return refusalf("Unknown resource: "+name+": no machine has it, and no administrator has made it", exitUnknown)
 			}
 		}
 	}
 	return nil
 }
 
-// property is a word of -l nodes that is the name of a machine or of an attribute of machines.
-type property struct {
-	name string
-	at   int // among the chunk's words
+// nodeProperty is a word of -l nodes that is the name of a machine or of an attribute of machines.
+type nodeProperty struct {
+	name      string
+	wordIndex int // among the chunk's words
 }
 
-// namesOnly knows the names of machines, and any word.
-func (v *Inventory) namesOnly() *Inventory {
+// withNamesOnly knows the names of machines, and any word.
+func (v *PoolInventory) withNamesOnly() *PoolInventory {
 	if v == nil {
 		return nil
 	}
-	return &Inventory{Machines: v.Machines}
+	return &PoolInventory{Machines: v.Machines}
 }

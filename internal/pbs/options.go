@@ -2,25 +2,25 @@ package pbs
 
 import "strings"
 
-// option is one option with its value.
-type option struct {
+// optionValue is one option with its value.
+type optionValue struct {
 	letter byte
 	value  string
 }
 
 const (
-	flags  = "fhInVXzx"
-	valued = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
+	flags          = "fhInVXzx"
+	flagsWithValue = "aAbcCdDeFjJklmMNopPqrRSTtuvwW"
 )
 
-// split reads options as getopt does: combined ("-hz"), with the value in the same word ("-joe", "-lnodes=1") or the next.
+// splitOptions reads options as getopt does: combined ("-hz"), with the value in the same word ("-joe", "-lnodes=1") or the next.
 // What stands behind "--" is a command. With permute options may follow operands, as clients write them.
-func split(args []string, permute bool) (options []option, operands, command []string, err error) {
-	return splitAs(args, permute, flags, valued, usage)
+func splitOptions(args []string, permute bool) (options []optionValue, operands, command []string, err error) {
+	return splitOptionsFor(args, permute, flags, flagsWithValue, usage)
 }
 
-// splitAs is split with the options, and the help, of another command.
-func splitAs(args []string, permute bool, flags, valued, usage string) (options []option, operands, command []string, err error) {
+// splitOptionsFor is split with the options, and the help, of another command.
+func splitOptionsFor(args []string, permute bool, flags, valued, usage string) (options []optionValue, operands, command []string, err error) {
 	for i := 0; i < len(args); i++ {
 		word := args[i]
 		if word == "--" {
@@ -36,23 +36,23 @@ func splitAs(args []string, permute bool, flags, valued, usage string) (options 
 		for k := 1; k < len(word); k++ {
 			letter := word[k]
 			if strings.IndexByte(flags, letter) >= 0 {
-				options = append(options, option{letter, ""})
+				options = append(options, optionValue{letter, ""})
 				continue
 			}
 			if strings.IndexByte(valued, letter) < 0 {
-				return nil, nil, nil, &Error{"qsub: invalid option -- '" + string(letter) + "'\n" + usage, exitUsage}
+				return nil, nil, nil, &RefusalError{"qsub: invalid option -- '" + string(letter) + "'\n" + usage, exitUsage}
 			}
 			value := word[k+1:]
 			if value == "" {
 				if i++; i == len(args) {
-					return nil, nil, nil, &Error{"qsub: option requires an argument -- '" + string(letter) + "'\n" + usage, exitUsage}
+					return nil, nil, nil, &RefusalError{"qsub: option requires an argument -- '" + string(letter) + "'\n" + usage, exitUsage}
 				}
 				value = args[i]
 			}
 			if letter == 'N' {
 				value = strings.Trim(strings.TrimPrefix(value, "="), "\"") // -N="x", as PSI/J writes it
 			}
-			options = append(options, option{letter, value})
+			options = append(options, optionValue{letter, value})
 			break
 		}
 	}

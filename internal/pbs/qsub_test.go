@@ -12,11 +12,11 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
-func caller(script string) Caller {
-	return Caller{
+func testCaller(script string) QsubCaller {
+	return QsubCaller{
 		Dir: "/data/ann", Home: "/home/ann", User: "ann", Group: "optics", Host: "srv", Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 		Environ: []string{"PATH=/usr/bin", "SHELL=/bin/bash", "HOME=/home/ann", "COST=5$"},
 		Read: func(path string) ([]byte, error) {
@@ -25,26 +25,26 @@ func caller(script string) Caller {
 			}
 			return nil, fs.ErrNotExist
 		},
-		Stdin: func() ([]byte, error) { return []byte(script), nil },
-		IsDir: func(path string) bool { return path == "/data/ann/logs" },
-		Look:  func(name string) (string, error) { return "/usr/bin/" + name, nil },
+		Stdin:    func() ([]byte, error) { return []byte(script), nil },
+		IsDir:    func(path string) bool { return path == "/data/ann/logs" },
+		LookPath: func(name string) (string, error) { return "/usr/bin/" + name, nil },
 	}
 }
 
-const hello = "#!/bin/sh\necho hello\n"
+const helloScript = "#!/bin/sh\necho hello\n"
 
 // TestStories runs the tables of what qsub makes of its arguments and its script: "qsub ARGUMENT…", the script in the lines below it if there are
 // any, and what comes of it: the refusal with the exit status, or what is other than for the plain script. Below "quoted ARGUMENT…" stands the script as
 // one text of Go's; "with NAME=value ARGUMENT…" is qsub with that in its environment, "torque ARGUMENT…" that of who speaks Torque, and "pool ARGUMENT…" that where a pool can
 // be asked, with the machines n1.vm, n2.vm, n7.a, n7.b and gpu, of which some have bigmem and model.
 func TestStories(t *testing.T) {
-	plain, err := ParseQsub(nil, caller(hello))
+	plain, err := ParseQsub(nil, testCaller(helloScript))
 	if err != nil {
 		t.Fatal(err)
 	}
-	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
-		return func(s story.Step) string {
-			script := hello
+	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		return func(s script.ScriptCommand) string {
+			script := helloScript
 			if len(s.Input) > 0 {
 				script = strings.Join(s.Input, "\n") + "\n"
 			}
@@ -56,44 +56,44 @@ func TestStories(t *testing.T) {
 			} else if s.Command != "qsub" && s.Command != "with" && s.Command != "torque" && s.Command != "pool" {
 				t.Fatalf("line %d: there is no command %s", s.Line, s.Command)
 			}
-			args, ok := Words(strings.Join(s.Args, " "))
+			args, ok := SplitWords(strings.Join(s.Args, " "))
 			if !ok {
 				t.Fatalf("line %d: a quote is not closed", s.Line)
 			}
-			who := caller(script)
+			who := testCaller(script)
 			if s.Command == "with" { // NAME=value in the environment of qsub
 				who.Environ, args = append(who.Environ, args[0]), args[1:]
 			}
 			if s.Command == "pool" {
-				who.Pool = &Inventory{
-					Machines: func() ([]string, error) { return []string{"n1.vm", "n2.vm", "n7.a", "n7.b", "gpu"}, nil },
-					Declares: func(word string) (bool, error) { return word == "bigmem" || word == "model", nil },
+				who.Inventory = &PoolInventory{
+					Machines:   func() ([]string, error) { return []string{"n1.vm", "n2.vm", "n7.a", "n7.b", "gpu"}, nil },
+					IsDeclared: func(word string) (bool, error) { return word == "bigmem" || word == "model", nil },
 				}
 			}
 			if s.Command == "torque" {
-				who.Dialect = func() roost.Dialect { return roost.Torque }
+				who.Dialect = func() roost.PBSDialect { return roost.Torque }
 			}
-			return outcome(t, args, who, script, plain)
+			return resultText(t, args, who, script, plain)
 		}
 	})
 }
 
-// outcome tells what qsub does, as far as it is other than plain.
-func outcome(t *testing.T, args []string, who Caller, script string, plain Result) string {
+// resultText tells what qsub does, as far as it is other than plain.
+func resultText(t *testing.T, args []string, who QsubCaller, script string, plain QsubResult) string {
 	got, err := ParseQsub(args, who)
-	var refused *Error
+	var refused *RefusalError
 	if errors.As(err, &refused) {
 		text, _, more := strings.Cut(refused.Text, "\n")
 		if more {
 			text += " …"
 		}
-		return fmt.Sprintf("%s\nexit %d", text, refused.Code)
+		return fmt.Sprintf("%s\nexit %d", text, refused.ExitStatus)
 	}
 	if err != nil {
 		t.Fatalf("%q: %v is no *Error", args, err)
 	}
 	var lines []string
-	told := func(r Result) map[string]string {
+	resultLines := func(r QsubResult) map[string]string {
 		m := map[string]string{}
 		for _, name := range r.Job.Ad.Names() {
 			e, _ := r.Job.Ad.Lookup(name)
@@ -106,7 +106,7 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 			e, _ := record.Lookup(name)
 			m["PBS "+name] = e.String()
 		}
-		if text, _ := r.Job.Ad.Str("Script"); text == script || text == hello {
+		if text, _ := r.Job.Ad.Str("Script"); text == script || text == helloScript {
 			delete(m, "Script")
 		}
 		env, _ := r.Job.Ad.Strings("Environment")
@@ -125,7 +125,7 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 		m["quiet"], m["block"], m["array"] = strconv.FormatBool(r.Quiet), strconv.FormatBool(r.Block), strconv.FormatBool(r.Job.Array)
 		return m
 	}
-	have, usual := told(got), told(plain)
+	have, usual := resultLines(got), resultLines(plain)
 	for name, v := range have {
 		if v != usual[name] {
 			lines = append(lines, name+" = "+v)
@@ -143,21 +143,21 @@ func outcome(t *testing.T, args []string, who Caller, script string, plain Resul
 	return strings.Join(lines, "\n")
 }
 
-// TestNoticeIsLeftOpen holds that a job of qsub says nothing of how long it gets between SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's
+// TestNoticeIsUnset holds that a job of qsub says nothing of how long it gets between SIGTERM and SIGKILL: kill_delay of its queue does, and else PBS's
 // ten seconds, which a job without a notice gets.
-func TestNoticeIsLeftOpen(t *testing.T) {
-	got, err := ParseQsub([]string{"f"}, caller("true"))
+func TestNoticeIsUnset(t *testing.T) {
+	got, err := ParseQsub([]string{"f"}, testCaller("true"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, says := got.Job.Ad.Lookup(roost.AttrNotice); says {
+	if _, says := got.Job.Ad.Lookup(roost.AttrNoticePeriod); says {
 		t.Fatalf("it asks for a notice of its own: %v", got.Job.Ad)
 	}
 }
 
 func TestStoredScript(t *testing.T) {
 	script := "#!/bin/sh\n#PBS -m \\\nn\n# c \\\necho $HOME $(x)\n"
-	got, err := ParseQsub([]string{"f"}, caller(script))
+	got, err := ParseQsub([]string{"f"}, testCaller(script))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,9 +173,9 @@ func FuzzQsub(f *testing.F) {
 		if strings.Contains(args, "-t") && len(args) > 40 {
 			return // large arrays take time, not correctness
 		}
-		got, err := ParseQsub(strings.Split(args, "\n"), caller(script))
-		var e *Error
-		if err != nil && (!errors.As(err, &e) || e.Code == 0 || e.Text == "") {
+		got, err := ParseQsub(strings.Split(args, "\n"), testCaller(script))
+		var e *RefusalError
+		if err != nil && (!errors.As(err, &e) || e.ExitStatus == 0 || e.Text == "") {
 			t.Fatalf("error %#v", err)
 		}
 		if err != nil {
@@ -202,10 +202,10 @@ func FuzzWords(f *testing.F) {
 	f.Add("a b", "c'd")
 	f.Add(`x\`, `"`)
 	f.Fuzz(func(t *testing.T, a, b string) {
-		Words(a)
-		List(b)
+		SplitWords(a)
+		SplitList(b)
 		quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'"'"'`) + "'" }
-		words, ok := Words(" " + quote(a) + "\t" + quote(b) + " ")
+		words, ok := SplitWords(" " + quote(a) + "\t" + quote(b) + " ")
 		if !ok || !slices.Equal(words, []string{a, b}) {
 			t.Fatalf("got %q, want %q", words, []string{a, b})
 		}
@@ -218,7 +218,7 @@ func FuzzDirectives(f *testing.F) {
 	f.Add("#!/bin/sh\n#PBS -N x \\\n-p 3\n# c \\\ntrue\n#PBS -h\n")
 	f.Add("  #PBS\\")
 	f.Fuzz(func(t *testing.T, text string) {
-		script, directives, err := directivesOf(text, "#PBS")
+		script, directives, err := findDirectives(text, "#PBS")
 		if err != nil {
 			return
 		}
@@ -231,7 +231,7 @@ func FuzzDirectives(f *testing.F) {
 				t.Fatalf("the directive %q is not of %q", d, script)
 			}
 		}
-		again, same, err := directivesOf(script, "#PBS")
+		again, same, err := findDirectives(script, "#PBS")
 		if err != nil || again != script || !slices.Equal(directives, same) {
 			t.Fatalf("%q gives %q, and that %q and %q", text, directives, again, same)
 		}
@@ -240,8 +240,8 @@ func FuzzDirectives(f *testing.F) {
 
 func TestProcesses(t *testing.T) {
 	for text, want := range map[string]int{"2:ncpus=4": -1, "2:ncpus=4:mpiprocs=3": 6, "1:ncpus=4:mpiprocs=2+2:ncpus=1": 4, "1:ncpus=0:mpiprocs=0": 0, "2:odd": -1, "": -1} {
-		n, said := Processes(text)
-		if !said {
+		n, stated := ProcessCount(text)
+		if !stated {
 			n = -1
 		}
 		if n != want {

@@ -10,131 +10,131 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-// request is what the job takes of machines.
-type request struct {
-	parts     []chunk // of a machine each, the first of which runs the script
-	apart     bool    // on a machine each
-	alone     bool    // on machines that the job has alone
-	together  string  // the attribute in which their machines are the same; "" for none
-	processes int     // lines of the node file
-	threads   int     // of the first process
-	chunks    int
-	selection string      // the chunks, as -l select would say it
-	place     string      // likewise -l place
-	virtual   roost.Bytes // that the processes of the first of them address; 0: no bound
-	walltime  time.Duration
-	class     string // app_class
+// resourceRequest is what the job takes of machines.
+type resourceRequest struct {
+	gangParts     []resourceChunk // of a machine each, the first of which runs the script
+	scatter       bool            // on a machine each
+	exclusive     bool            // on machines that the job has alone
+	placementSet  string          // the attribute in which their machines are the same; "" for none
+	processes     int             // lines of the node file
+	threads       int             // of the first process
+	chunks        int
+	selection     string      // the chunks, as -l select would say it
+	place         string      // likewise -l place
+	virtualMemory roost.Bytes // that the processes of the first of them address; 0: no bound
+	walltime      time.Duration
+	appClass      string // app_class
 }
 
-// settleRequest understands the chunks. Their resources were checked one by one.
-func (s *submission) settleRequest() error {
-	chunks, at, err := s.chunks()
+// buildRequest understands the chunks. Their resources were checked one by one.
+func (s *jobSubmission) buildRequest() error {
+	chunks, at, err := s.requestedChunks()
 	if err != nil {
 		return err
 	}
-	if err := s.checkWords(chunks); err != nil {
+	if err := s.checkProperties(chunks); err != nil {
 		return err
 	}
 	r := &s.request
-	if r.parts, err = s.arrange(chunks, at); err != nil {
+	if r.gangParts, err = s.layOutChunks(chunks, at); err != nil {
 		return err
 	}
-	r.parts[0].processes = max(r.parts[0].lines(), 1) // whoever runs has a line
-	for i := range r.parts {
-		c := &r.parts[i]
+	r.gangParts[0].processes = max(r.gangParts[0].nodeFileLines(), 1) // whoever runs has a line
+	for i := range r.gangParts {
+		c := &r.gangParts[i]
 		if c.cpus > maxCount || c.gpus > maxCount {
-			return illegalResource("ncpus", "the chunks together have more than any machine")
+			return illegalResourceError("ncpus", "the chunks together have more than any machine")
 		}
 		if c.gpuMemory > 0 && c.gpus == 0 {
 			if c.noGpus {
-				return illegalResource("gpu_mem", "it is memory of each GPU, and ngpus=0 asks for none")
+				return illegalResourceError("gpu_mem", "it is memory of each GPU, and ngpus=0 asks for none")
 			}
 			c.gpus = 1
 		}
-		r.processes += c.lines()
+		r.processes += c.nodeFileLines()
 	}
-	r.virtual = r.parts[0].virtual
-	if r.threads = r.parts[0].threads; r.threads == 0 {
-		r.threads = max(r.parts[0].cpus, 1)
+	r.virtualMemory = r.gangParts[0].virtualMemory
+	if r.threads = r.gangParts[0].threads; r.threads == 0 {
+		r.threads = max(r.gangParts[0].cpus, 1)
 	}
-	return s.settleWhole()
+	return s.buildJobWideRequest()
 }
 
-// chunks are those of -l select or -l nodes, else the one that the other resources make up.
-func (s *submission) chunks() (chunks []chunk, at place, err error) {
-	if v, ok := s.wanted["select"]; ok {
+// requestedChunks are those of -l select or -l nodes, else the one that the other resources make up.
+func (s *jobSubmission) requestedChunks() (chunks []resourceChunk, at chunkPlacement, err error) {
+	if v, ok := s.resourceValues["select"]; ok {
 		if chunks, err = parseSelect(v); err != nil {
 			return nil, at, err
 		}
 		at.arrangement = "free"
 		s.request.selection, s.request.place = v, at.arrangement
-		if p, ok := s.wanted["place"]; ok {
+		if p, ok := s.resourceValues["place"]; ok {
 			at, err = parsePlace(p)
 			s.request.place = p
 		}
 		if err == nil {
-			err = s.lookUp(chunks)
+			err = s.resolveMachines(chunks)
 		}
-		s.exclude(&at)
+		s.makeExclusive(&at)
 		return chunks, at, err
 	}
 	at.arrangement = "pack"
-	chunks = []chunk{newChunk()}
-	if v, ok := s.wanted["nodes"]; ok {
+	chunks = []resourceChunk{newChunk()}
+	if v, ok := s.resourceValues["nodes"]; ok {
 		if chunks, err = parseNodes(v); err != nil {
 			return nil, at, err
 		}
 		at.arrangement = "scatter"
-		_, at.sharing, _ = strings.Cut(v, "#")
-	} else if v, ok := s.wanted["procs"]; ok { // Torque's word for CPUs wherever they are
+		_, at.sharingMode, _ = strings.Cut(v, "#")
+	} else if v, ok := s.resourceValues["procs"]; ok { // Torque's word for CPUs wherever they are
 		chunks[0].cpus, _ = parseCount(v)
-		chunks[0].processes, chunks[0].words = chunks[0].cpus, []string{"mpiprocs=" + v}
+		chunks[0].processes, chunks[0].selectWords = chunks[0].cpus, []string{"mpiprocs=" + v}
 	}
-	for _, name := range sorted(perChunk) {
-		if v, ok := s.wanted[name]; ok {
-			part(chunks, name, v)
+	for _, name := range sortedNames(chunkResources) {
+		if v, ok := s.resourceValues[name]; ok {
+			addJobWideShare(chunks, name, v)
 		}
 	}
-	for _, name := range s.custom() {
+	for _, name := range s.machineAttributes() {
 		for i := range chunks {
-			chunks[i].set(name, s.wanted[name]) // it was looked at
-			chunks[i].words = append(chunks[i].words, name+"="+s.wanted[name])
+			chunks[i].setResource(name, s.resourceValues[name]) // it was looked at
+			chunks[i].selectWords = append(chunks[i].selectWords, name+"="+s.resourceValues[name])
 		}
 	}
-	if err := s.lookUp(chunks); err != nil {
+	if err := s.resolveMachines(chunks); err != nil {
 		return nil, at, err
 	}
 	texts := make([]string, len(chunks))
 	for i, c := range chunks {
-		texts[i] = c.text()
+		texts[i] = c.selectText()
 	}
 	s.request.selection, s.request.place = strings.Join(texts, "+"), at.arrangement
-	if at.sharing != "" {
-		s.request.place += ":" + at.sharing
+	if at.sharingMode != "" {
+		s.request.place += ":" + at.sharingMode
 	}
-	s.exclude(&at)
+	s.makeExclusive(&at)
 	return chunks, at, nil
 }
 
-// exclude does as Torque's -n says, unless it is said otherwise with whom the machines are shared.
-func (s *submission) exclude(at *place) {
-	if s.whole && at.sharing == "" {
-		at.sharing = "excl"
+// makeExclusive does as Torque's -n says, unless it is said otherwise with whom the machines are shared.
+func (s *jobSubmission) makeExclusive(at *chunkPlacement) {
+	if s.exclusive && at.sharingMode == "" {
+		at.sharingMode = "excl"
 		s.request.place += ":excl"
 	}
 }
 
-// settleWhole understands the resources of the job as a whole.
-func (s *submission) settleWhole() error {
+// buildJobWideRequest understands the resources of the job as a whole.
+func (s *jobSubmission) buildJobWideRequest() error {
 	r := &s.request
-	length := func(name string) time.Duration { d, _ := parseLength(s.wanted[name]); return d }
+	length := func(name string) time.Duration { d, _ := parseDuration(s.resourceValues[name]); return d }
 	for _, name := range []string{"pmem", "pvmem"} { // of each process
-		size, ok := parseSize(s.wanted[name])
-		for i := range r.parts {
-			if c := &r.parts[i]; ok && c.bound() == 0 {
-				n := roost.Bytes(max(c.lines(), 1))
+		size, ok := parseSize(s.resourceValues[name])
+		for i := range r.gangParts {
+			if c := &r.gangParts[i]; ok && c.memoryLimit() == 0 {
+				n := roost.Bytes(max(c.nodeFileLines(), 1))
 				if size > 1<<62/n {
-					return illegalResource(name, "")
+					return illegalResourceError(name, "")
 				}
 				c.memory = size * n
 			}
@@ -144,66 +144,66 @@ func (s *submission) settleWhole() error {
 	if r.walltime = length("walltime"); r.walltime == 0 {
 		r.walltime = high
 	}
-	_, bounded := s.wanted["max_walltime"]
-	_, least := s.wanted["min_walltime"]
-	switch w, given := s.wanted["walltime"]; {
+	_, bounded := s.resourceValues["max_walltime"]
+	_, least := s.resourceValues["min_walltime"]
+	switch w, given := s.resourceValues["walltime"]; {
 	case given && r.walltime == 0:
-		return illegalResource("walltime", w+" is no time to do anything in")
+		return illegalResourceError("walltime", w+" is no time to do anything in")
 	case bounded && !least:
-		return refuse("Cannot have \"max_walltime\" without \"min_walltime\"", exitNoLeast)
+		return refusalf("Cannot have \"max_walltime\" without \"min_walltime\"", exitMaxWithoutMin)
 	case least && bounded && low > high:
-		return refuse("\"min_walltime\" can not be greater than \"max_walltime\"", exitLeastTooMuch)
+		return refusalf("\"min_walltime\" can not be greater than \"max_walltime\"", exitMinAboveMax)
 	case least && given:
-		return illegalResource("min_walltime", "write min_walltime, with a max_walltime that is not less, instead of walltime")
+		return illegalResourceError("min_walltime", "write min_walltime, with a max_walltime that is not less, instead of walltime")
 	}
 	for _, name := range []string{"cput", "pcput"} {
-		if v, given := s.wanted[name]; given && length(name) == 0 {
-			return illegalResource(name, v+" is no time to do anything in")
+		if v, given := s.resourceValues[name]; given && length(name) == 0 {
+			return illegalResourceError(name, v+" is no time to do anything in")
 		}
 	}
-	if r.class = s.wanted["app_class"]; r.class != "" && r.class != roost.AppBatch && r.class != roost.AppStream {
-		return illegalResource("app_class", "app_class is batch or stream")
+	if r.appClass = s.resourceValues["app_class"]; r.appClass != "" && r.appClass != roost.AppBatch && r.appClass != roost.AppStream {
+		return illegalResourceError("app_class", "app_class is batch or stream")
 	}
 	return nil
 }
 
 // setRequest says in the ad what the job takes of the machine of its first chunk, and returns in what the others differ.
-func (s *submission) setRequest(ad *classad.Ad) []submit.Column {
-	r, first := &s.request, &s.request.parts[0]
+func (s *jobSubmission) setRequest(ad *classad.Ad) []submit.TaskColumn {
+	r, first := &s.request, &s.request.gangParts[0]
 	ad.SetInt(roost.AttrRequestCpus, int64(max(first.cpus, 1)))
-	ad.SetInt(roost.AttrRequestMemory, int64(first.held()/roost.MiB))
+	ad.SetInt(roost.AttrRequestMemory, int64(first.memoryRequest()/roost.MiB))
 	ad.SetInt(roost.AttrRequestDisk, int64((first.disk+roost.KiB-1)/roost.KiB))
-	ad.SetInt(roost.AttrWalltime, seconds(r.walltime))
+	ad.SetInt(roost.AttrWalltime, wholeSeconds(r.walltime))
 	ad.SetInt(roost.AttrRequestGpus, int64(first.gpus))
-	ad.SetInt(roost.AttrProcesses, int64(first.lines()))
+	ad.SetInt(roost.AttrProcesses, int64(first.nodeFileLines()))
 	if first.gpuMemory > 0 {
 		ad.SetInt(roost.AttrRequestGpuMem, int64((first.gpuMemory-1)/roost.MiB)+1)
 	}
-	if r.class == roost.AppStream {
-		ad.SetString(roost.AttrAppClass, r.class)
+	if r.appClass == roost.AppStream {
+		ad.SetString(roost.AttrAppClass, r.appClass)
 	}
-	if text := first.conditions(); text != "" {
+	if text := first.machineConditions(); text != "" {
 		e, err := classad.ParseExpr(text)
 		if err != nil {
 			panic(err) // it is made of names and quoted texts
 		}
 		ad.Insert(roost.AttrRequirements, e)
 	}
-	if r.alone {
+	if r.exclusive {
 		ad.SetBool(roost.AttrExclusive, true)
 	}
-	if len(r.parts) == 1 {
+	if len(r.gangParts) == 1 {
 		return nil
 	}
-	if r.together != "" {
-		ad.SetString(roost.AttrTogether, r.together)
+	if r.placementSet != "" {
+		ad.SetString(roost.AttrPlacementSet, r.placementSet)
 	}
-	ad.SetInt(roost.AttrGangSize, int64(len(r.parts)))
-	ad.SetBool(roost.AttrGangLed, true)
-	if r.apart {
-		ad.SetBool(roost.AttrApart, true)
+	ad.SetInt(roost.AttrGangSize, int64(len(r.gangParts)))
+	ad.SetBool(roost.AttrMPIGang, true)
+	if r.scatter {
+		ad.SetBool(roost.AttrScatter, true)
 	}
-	list := columns(r.parts)
+	list := gangColumns(r.gangParts)
 	if s.array != nil { // the chunks of one are those of all
 		for i := range list {
 			list[i].Values = slices.Repeat(list[i].Values, s.array.Len())

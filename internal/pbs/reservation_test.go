@@ -12,7 +12,7 @@ import (
 // TestReservations holds what pbs_rsub and pbs_ralter understand: the options -R, -E and -D, "-" for none, then those of -l.
 func TestReservations(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	caller := Caller{Now: now, Pool: &Inventory{Machines: func() ([]string, error) { return []string{"n1.lab", "n2.lab"}, nil }}}
+	caller := QsubCaller{Now: now, Inventory: &PoolInventory{Machines: func() ([]string, error) { return []string{"n1.lab", "n2.lab"}, nil }}}
 	for _, c := range []struct{ line, want string }{
 		{"1300 1400 -", "13:00-14:00 1 cpus 256MiB"},
 		{"1300 - 30:00", "13:00-13:30 1 cpus 256MiB"},
@@ -68,26 +68,26 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestReservationMoves holds what of a reservation's period one option changes.
-func TestReservationMoves(t *testing.T) {
+// TestReservationChanges holds what of a reservation's period one option changes.
+func TestReservationChanges(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	from, until := now.Add(-time.Hour), now.Add(time.Hour)
 	for _, c := range []struct {
-		wish  ReservationWish
+		wish  ReservationRequest
 		start time.Duration
 		end   time.Duration
 	}{
-		{ReservationWish{}, -time.Hour, time.Hour},
-		{ReservationWish{Start: now.Add(time.Minute)}, time.Minute, time.Hour},
-		{ReservationWish{End: now.Add(time.Minute)}, -time.Hour, time.Minute},
-		{ReservationWish{Duration: 3 * time.Hour}, -time.Hour, 2 * time.Hour},
-		{ReservationWish{Start: now.Add(time.Hour), Duration: time.Hour}, time.Hour, 2 * time.Hour},
+		{ReservationRequest{}, -time.Hour, time.Hour},
+		{ReservationRequest{Start: now.Add(time.Minute)}, time.Minute, time.Hour},
+		{ReservationRequest{End: now.Add(time.Minute)}, -time.Hour, time.Minute},
+		{ReservationRequest{Duration: 3 * time.Hour}, -time.Hour, 2 * time.Hour},
+		{ReservationRequest{Start: now.Add(time.Hour), Duration: time.Hour}, time.Hour, 2 * time.Hour},
 	} {
 		if start, end, err := c.wish.Period(from, until, now); err != nil || start.Sub(now) != c.start || end.Sub(now) != c.end {
 			t.Errorf("%+v: from %v until %v (%v)", c.wish, start, end, err)
 		}
 	}
-	for _, w := range []ReservationWish{{Duration: time.Minute}, {Start: now.Add(-time.Minute)}, {End: from}} {
+	for _, w := range []ReservationRequest{{Duration: time.Minute}, {Start: now.Add(-time.Minute)}, {End: from}} {
 		if start, end, err := w.Period(from, until, now); err == nil {
 			t.Errorf("%+v: from %v until %v", w, start, end)
 		}
@@ -96,7 +96,7 @@ func TestReservationMoves(t *testing.T) {
 
 // TestReservationNames holds which destinations are reservations.
 func TestReservationNames(t *testing.T) {
-	for name, want := range map[string]bool{"R1": true, "R123456789": true, "R1234567890": false, "R": false, "r1": false, "R1x": false, roost.UsualQueue: false, "": false} {
+	for name, want := range map[string]bool{"R1": true, "R123456789": true, "R1234567890": false, "R": false, "r1": false, "R1x": false, roost.DefaultQueueName: false, "": false} {
 		if ReservationName(name) != want {
 			t.Errorf("%q: %v", name, !want)
 		}

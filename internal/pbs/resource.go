@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// jobWide are the resources that a job has as a whole, with what reads their values.
-var jobWide = map[string]func(v string) bool{
-	"walltime": isLength, "min_walltime": isLength, "max_walltime": isLength, "soft_walltime": isLength, "cput": isLength, "pcput": isLength,
-	"pmem": isSize, "pvmem": isSize, "file": isSize, "nice": isNice, "software": isText, "nodect": isCount, "app_class": isText, "place": isText, "select": isText,
-	"nodes": isText, "procs": isCount, "neednodes": isText,
+// jobWideResources are the resources that a job has as a whole, with what reads their values.
+var jobWideResources = map[string]func(v string) bool{
+	"walltime": isDurationResource, "min_walltime": isDurationResource, "max_walltime": isDurationResource, "soft_walltime": isDurationResource, "cput": isDurationResource, "pcput": isDurationResource,
+	"pmem": isSizeResource, "pvmem": isSizeResource, "file": isSizeResource, "nice": isNiceResource, "software": isTextResource, "nodect": isCountResource, "app_class": isTextResource, "place": isTextResource, "select": isTextResource,
+	"nodes": isTextResource, "procs": isCountResource, "neednodes": isTextResource,
 }
 
-// perChunk are the resources of a chunk. Without -l select they are those of the one chunk that there is.
-var perChunk = map[string]func(v string) bool{
-	"ncpus": isCount, "mem": isSize, "vmem": isSize, "ngpus": isCount, "gpu_mem": isSize, "mpiprocs": isCount, "ompthreads": isCount, "host": plainName,
-	"vnode": plainName, "arch": plainName, scratchLocal: isDisk,
+// chunkResources are the resources of a chunk. Without -l select they are those of the one chunk that there is.
+var chunkResources = map[string]func(v string) bool{
+	"ncpus": isCountResource, "mem": isSizeResource, "vmem": isSizeResource, "ngpus": isCountResource, "gpu_mem": isSizeResource, "mpiprocs": isCountResource, "ompthreads": isCountResource, "host": isPlainName,
+	"vnode": isPlainName, "arch": isPlainName, scratchLocal: isDiskResource,
 }
 
 // scratchLocal is the resource by which sites of PBS have the room for files on each machine counted, which Roost counts as disk.
@@ -27,16 +27,18 @@ const scratchLocal = "scratch_local"
 // maxDisk bounds the disk of a chunk, as queues of Roost do.
 const maxDisk = 1 << 52
 
-func isDisk(v string) bool { n, ok := parseSize(v); return ok && n <= maxDisk }
+func isDiskResource(v string) bool { n, ok := parseSize(v); return ok && n <= maxDisk }
 
-// Builtin reports whether a resource is one that needs not be made: Roost knows what it is.
-func Builtin(name string) bool { return jobWide[name] != nil || perChunk[name] != nil }
+// IsBuiltinResource reports whether a resource is one that needs not be made: Roost knows what it is.
+func IsBuiltinResource(name string) bool {
+	return jobWideResources[name] != nil || chunkResources[name] != nil
+}
 
-func isLength(v string) bool { _, ok := parseLength(v); return ok }
-func isSize(v string) bool   { _, ok := parseSize(v); return ok }
-func isText(v string) bool   { return v != "" }
-func isCount(v string) bool  { _, ok := parseCount(v); return ok }
-func isNice(v string) bool {
+func isDurationResource(v string) bool { _, ok := parseDuration(v); return ok }
+func isSizeResource(v string) bool     { _, ok := parseSize(v); return ok }
+func isTextResource(v string) bool     { return v != "" }
+func isCountResource(v string) bool    { _, ok := parseCount(v); return ok }
+func isNiceResource(v string) bool {
 	digits := strings.TrimLeft(v, "+-")
 	n, ok := parseCount(digits)
 	return ok && len(v)-len(digits) <= 1 && n <= 20
@@ -57,22 +59,22 @@ func parseCount(v string) (int, bool) {
 }
 
 // addResources reads -l: "name=value[,name=value…]". A resource that comes again replaces its value.
-func (s *submission) addResources(value string) error {
-	for _, item := range List(value) {
+func (s *jobSubmission) addResources(value string) error {
+	for _, item := range SplitList(value) {
 		name, v, ok := strings.Cut(strings.TrimSpace(item), "=")
-		if name = strings.TrimSpace(name); !ok || !plainName(name) {
-			return illegal('l')
+		if name = strings.TrimSpace(name); !ok || !isPlainName(name) {
+			return illegalValueError('l')
 		}
 		v = strings.TrimSpace(v)
-		if perChunk[name] == nil {
-			s.wanted[name] = v
+		if chunkResources[name] == nil {
+			s.resourceValues[name] = v
 			continue
 		}
 		first, more, _ := strings.Cut(v, ":")
-		s.wanted[name] = first
+		s.resourceValues[name] = first
 		if more != "" { // some clients write "ncpus=2:mem=1gb", as in a chunk
-			if own, _, ok := strings.Cut(more, "="); !ok || perChunk[own] == nil {
-				return illegalResource(name, "")
+			if own, _, ok := strings.Cut(more, "="); !ok || chunkResources[own] == nil {
+				return illegalResourceError(name, "")
 			}
 			if err := s.addResources(more); err != nil {
 				return err
@@ -82,38 +84,38 @@ func (s *submission) addResources(value string) error {
 	return nil
 }
 
-// settleResources understands what -l said.
-func (s *submission) settleResources() error {
-	_, chunks := s.wanted["select"]
-	_, placed := s.wanted["place"]
-	_, nodes := s.wanted["nodes"]
-	for _, name := range sorted(s.wanted) {
-		check := jobWide[name]
-		if own := perChunk[name]; own != nil {
+// parseResources understands what -l said.
+func (s *jobSubmission) parseResources() error {
+	_, chunks := s.resourceValues["select"]
+	_, placed := s.resourceValues["place"]
+	_, nodes := s.resourceValues["nodes"]
+	for _, name := range sortedNames(s.resourceValues) {
+		check := jobWideResources[name]
+		if own := chunkResources[name]; own != nil {
 			if check = own; chunks {
-				return refuse("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name, exitBesideSelect)
+				return refusalf("\"-lresource=\" cannot be used with \"select\" or \"place\", resource is: "+name, exitInvalidBesideSelect)
 			}
 		}
 		if check == nil {
-			if _, counted := countOf(name, s.wanted[name]); counted || !chunks && attributeOfMachine(name, s.wanted[name]) && plainName(s.wanted[name]) {
+			if _, counted := parseCustomCount(name, s.resourceValues[name]); counted || !chunks && isMachineAttribute(name, s.resourceValues[name]) && isPlainName(s.resourceValues[name]) {
 				continue
 			}
-			return refuse("Unknown resource: "+name, exitUnknown)
+			return refusalf("Unknown resource: "+name, exitUnknown)
 		}
-		if !check(s.wanted[name]) {
-			return illegalResource(name, why[name])
+		if !check(s.resourceValues[name]) {
+			return illegalResourceError(name, refusalTexts[name])
 		}
 	}
 	switch {
 	case nodes && chunks:
-		return refuse("Cannot be used with select or place: nodes", exitNodesToo)
+		return refusalf("Cannot be used with select or place: nodes", exitNodesToo)
 	case nodes && placed:
-		return refuse("Cannot be used with select or place: nodes", exitNodesToo)
+		return refusalf("Cannot be used with select or place: nodes", exitNodesToo)
 	case placed && !chunks:
-		return refuse("Cannot have \"place\" without \"select\"", exitPlaceOnly)
+		return refusalf("Cannot have \"place\" without \"select\"", exitPlaceWithoutSelect)
 	}
-	return s.settleRequest()
+	return s.buildRequest()
 }
 
-// why says what a value should have been where PBS's own words do not help: these resources are Roost's.
-var why = map[string]string{"gpu_mem": "gpu_mem is memory of each GPU, as in gpu_mem=10gb"}
+// refusalTexts says what a value should have been where PBS's own words do not help: these resources are Roost's.
+var refusalTexts = map[string]string{"gpu_mem": "gpu_mem is memory of each GPU, as in gpu_mem=10gb"}

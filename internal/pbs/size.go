@@ -35,12 +35,12 @@ func parseSize(s string) (roost.Bytes, bool) {
 	return (roost.Bytes(n*size) + roost.KiB - 1) / roost.KiB * roost.KiB, true
 }
 
-// maxLength bounds lengths of time: a hundred years.
-const maxLength = 100 * 365 * 24 * time.Hour
+// maxDuration bounds lengths of time: a hundred years.
+const maxDuration = 100 * 365 * 24 * time.Hour
 
-// parseLength reads a length of time as PBS writes it: seconds, or [[[days:]hours:]minutes:]seconds (days: Torque), each of any width, the seconds with
+// parseDuration reads a length of time as PBS writes it: seconds, or [[[days:]hours:]minutes:]seconds (days: Torque), each of any width, the seconds with
 // a fraction or not.
-func parseLength(s string) (time.Duration, bool) {
+func parseDuration(s string) (time.Duration, bool) {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	if dotted && (fraction == "" || strings.Trim(fraction, "0123456789") != "") {
 		return 0, false
@@ -65,17 +65,17 @@ func parseLength(s string) (time.Duration, bool) {
 		}
 		total += part
 	}
-	if total > maxLength.Seconds() {
+	if total > maxDuration.Seconds() {
 		return 0, false
 	}
 	return time.Duration(math.Round(total * 1e9)), true
 }
 
-// seconds is a length of time in whole seconds, rounded up.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+// wholeSeconds is a length of time in whole seconds, rounded up.
+func wholeSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
 
-// parseTruth reads a boolean as PBS writes it.
-func parseTruth(s string) (value, ok bool) {
+// parseBool reads a boolean as PBS writes it.
+func parseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "t", "true", "y", "1":
 		return true, true

@@ -11,20 +11,20 @@ import (
 )
 
 // setVariables reads -v: "A,B=2,C='a,b'". A name without a value takes the one that it has where qsub runs.
-func (s *submission) setVariables(value string) error {
+func (s *jobSubmission) setVariables(value string) error {
 	s.export = map[string]string{}
-	for _, item := range List(value) {
+	for _, item := range SplitList(value) {
 		name, v, set := strings.Cut(item, "=")
 		if name = strings.TrimSpace(name); name == "" && !set {
 			continue
 		}
 		if name == "" || strings.ContainsAny(name, " \t\x00") || strings.IndexByte(v, 0) >= 0 {
-			return illegal('v')
+			return illegalValueError('v')
 		}
 		if !set {
 			var there bool
-			if v, there = lookup(s.caller.Environ, name); !there {
-				return refuse("cannot send environment with the job: "+name+" is not set", exitScript)
+			if v, there = lookUpVariable(s.caller.Environ, name); !there {
+				return refusalf("cannot send environment with the job: "+name+" is not set", exitScript)
 			}
 		}
 		if !strings.HasPrefix(name, "PBS_O_") {
@@ -34,16 +34,16 @@ func (s *submission) setVariables(value string) error {
 	return nil
 }
 
-// environment is what the job finds: what -V and -v take along, and the variables of POSIX, OpenPBS and Torque. What is known only where the job
+// jobEnvironment is what the job finds: what -V and -v take along, and the variables of POSIX, OpenPBS and Torque. What is known only where the job
 // runs (PBS_NODEFILE, PBS_JOBCOOKIE, PBS_MOMPORT, PBS_GPUFILE) is not among them.
-func (s *submission) environment() []string {
+func (s *jobSubmission) jobEnvironment() []string {
 	set := map[string]string{}
 	put := func(name, value string) {
 		if value != "" {
-			set[name] = submit.Literal(value)
+			set[name] = submit.EscapeLiteral(value)
 		}
 	}
-	from := func(name string) string { v, _ := lookup(s.caller.Environ, name); return v }
+	from := func(name string) string { v, _ := lookUpVariable(s.caller.Environ, name); return v }
 	put("HOME", s.caller.Home)
 	put("USER", s.caller.User)
 	put("LOGNAME", s.caller.User)
@@ -52,12 +52,12 @@ func (s *submission) environment() []string {
 	if s.exportAll {
 		for _, entry := range s.caller.Environ {
 			if name, value, ok := strings.Cut(entry, "="); ok && name != "" && !strings.HasPrefix(name, "PBS_O_") {
-				set[name] = submit.Literal(value)
+				set[name] = submit.EscapeLiteral(value)
 			}
 		}
 	}
 	for name, v := range s.export {
-		set[name] = submit.Literal(v)
+		set[name] = submit.EscapeLiteral(v)
 	}
 	if s.interactive && s.shell != "" {
 		put("SHELL", s.shell) // the one that is started
@@ -65,9 +65,9 @@ func (s *submission) environment() []string {
 	for _, name := range []string{"HOME", "LANG", "LOGNAME", "MAIL", "PATH", "SHELL", "SYSTEM", "TZ"} {
 		put("PBS_O_"+name, from(name))
 	}
-	s.ownVariables(put)
-	set["PBS_JOBID"], set["PBS_SERVER"] = s.jobID(), "$(JobHost)" // qsub does not know what the node calls itself
-	if ref := s.indexRef(); ref != "" {
+	s.addPBSVariables(put)
+	set["PBS_JOBID"], set["PBS_SERVER"] = s.pbsJobID(), "$(JobHost)" // qsub does not know what the node calls itself
+	if ref := s.indexReference(); ref != "" {
 		set["PBS_ARRAY_INDEX"], set["PBS_ARRAYID"] = ref, ref
 		set["PBS_ARRAY_ID"] = "$(JobSeq)[].$(JobHost)"
 	}
@@ -81,9 +81,9 @@ func (s *submission) environment() []string {
 	return out
 }
 
-// ownVariables sets what PBS itself tells the job.
-func (s *submission) ownVariables(put func(name, value string)) {
-	queue := cmp.Or(s.queue, s.reservation, roost.UsualQueue) // as qstat shows it
+// addPBSVariables sets what PBS itself tells the job.
+func (s *jobSubmission) addPBSVariables(put func(name, value string)) {
+	queue := cmp.Or(s.queue, s.reservation, roost.DefaultQueueName) // as qstat shows it
 	r := &s.request
 	put("PBS_O_SYSTEM", "Linux") // as uname(1) has it
 	put("PBS_VERSION", "Roost-"+roost.Version)
@@ -102,21 +102,21 @@ func (s *submission) ownVariables(put func(name, value string)) {
 		put("ENVIRONMENT", "BATCH")
 	}
 	put("PBS_ACCOUNT", s.account)
-	if !s.private {
-		put("PBS_JOBDIR", s.workDir())
+	if !s.ownDirectory {
+		put("PBS_JOBDIR", s.workingDirectory())
 	}
 	threads := strconv.Itoa(r.threads)
 	put("NCPUS", threads)
 	put("OMP_NUM_THREADS", threads)
 	put("PBS_NP", strconv.Itoa(r.processes))
-	put("PBS_NUM_PPN", strconv.Itoa(r.parts[0].lines()))
+	put("PBS_NUM_PPN", strconv.Itoa(r.gangParts[0].nodeFileLines()))
 	for _, name := range []string{"PBS_NUM_NODES", "PBS_NNODES"} {
-		put(name, strconv.Itoa(len(r.parts)))
+		put(name, strconv.Itoa(len(r.gangParts)))
 	}
 	put("PBS_TASKNUM", "1")
 	put("PBS_NODENUM", "0")
 	put("PBS_VNODENUM", "0")
 	if r.walltime > 0 {
-		put("PBS_WALLTIME", strconv.FormatInt(seconds(r.walltime), 10))
+		put("PBS_WALLTIME", strconv.FormatInt(wholeSeconds(r.walltime), 10))
 	}
 }

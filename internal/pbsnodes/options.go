@@ -7,40 +7,40 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Format is how nodes are printed.
-type Format int
+// OutputFormat is how nodes are printed.
+type OutputFormat int
 
 // The formats.
 const (
-	Lines Format = iota
+	Lines OutputFormat = iota
 	Delimited
 	JSON
 	Torque // its lines
 	XML    // Torque's -x
 )
 
-// Deed is what is to be done.
-type Deed int
+// NodeAction is what is to be done.
+type NodeAction int
 
 // The deeds.
 const (
-	Show    Deed = iota // the nodes that are named
-	All                 // show all
-	Vnodes              // show those that are named with their vnodes: -H
-	Marked              // list those that are down or offline: -l
-	Offline             // take out of service
-	Clear               // put into service again: -r, and -c of old
-	Remark              // change the comment
+	ShowNamed       NodeAction = iota // the nodes that are named
+	ShowAll                           // show all
+	ShowVnodes                        // show those that are named with their vnodes: -H
+	ListUnavailable                   // list those that are down or offline: -l
+	MarkOffline                       // take out of service
+	ClearOffline                      // put into service again: -r, and -c of old
+	SetComment                        // change the comment
 )
 
-// Options is what a command line of pbsnodes asks for.
-type Options struct {
-	Deed      Deed
+// CommandOptions is what a command line of pbsnodes asks for.
+type CommandOptions struct {
+	Action    NodeAction
 	Vnodes    bool // -v: vnode by vnode
 	Summary   bool // -S
 	Jobs      bool // -j
 	Long      bool // -L
-	Format    Format
+	Format    OutputFormat
 	Delimiter string
 	Comment   string
 	Commented bool   // -C was given
@@ -52,14 +52,14 @@ type Options struct {
 	Nodes     []string
 }
 
-// Given is one option of a command line, 0 for an operand.
-type Given struct {
+// GivenOption is one option of a command line, 0 for an operand.
+type GivenOption struct {
 	Letter byte
 	Value  string
 }
 
-// Spec are the options in getopt's words: those of OpenPBS, and A, n, N and x of Torque.
-const Spec = "aA:cC:dD:F:HjlLnN:oqrs:Svx"
+// OptionSpec are the options in getopt's words: those of OpenPBS, and A, n, N and x of Torque.
+const OptionSpec = "aA:cC:dD:F:HjlLnN:oqrs:Svx"
 
 // Usage is what is printed for a command line that makes no sense; the exit status is 1 then.
 const Usage = "usage:\tpbsnodes [-{o|r}][-C comment][-s server] host host ...\n" +
@@ -77,33 +77,33 @@ const TorqueUsage = "usage:\tpbsnodes [-{c|o|r}] [-s server] [-n] [-N \"note\"] 
 // unknownNode is what PBS says of a name that no node has.
 const unknownNode = "Unknown node "
 
-// Read understands a command line; false where it makes no sense. What goes with what is OpenPBS's: it depends on the order of the options, too. In Torque all
+// ParseCommandLine understands a command line; false where it makes no sense. What goes with what is OpenPBS's: it depends on the order of the options, too. In Torque all
 // nodes are shown where nothing is said, and those that are named with -a; -l takes a state before names.
-func Read(given []Given, d roost.Dialect) (o Options, ok bool) {
+func ParseCommandLine(given []GivenOption, d roost.PBSDialect) (o CommandOptions, ok bool) {
 	o.Delimiter, ok = "|", len(given) > 0 || d == roost.Torque
-	showing := func() bool { return o.Deed == Show || o.Deed == All || o.Deed == Vnodes }
-	become := func(d Deed, may bool) {
+	showing := func() bool { return o.Action == ShowNamed || o.Action == ShowAll || o.Action == ShowVnodes }
+	become := func(d NodeAction, may bool) {
 		ok = ok && may
-		o.Deed = d
+		o.Action = d
 	}
 	for _, g := range given {
 		switch g.Letter {
 		case 0:
 			o.Nodes = append(o.Nodes, g.Value)
 		case 'a':
-			become(All, o.Deed == Show || o.Deed == All && o.Format == XML)
+			become(ShowAll, o.Action == ShowNamed || o.Action == ShowAll && o.Format == XML)
 		case 'H':
-			become(Vnodes, o.Deed == Show)
+			become(ShowVnodes, o.Action == ShowNamed)
 		case 'l':
-			become(Marked, o.Deed == Show || o.Vnodes)
+			become(ListUnavailable, o.Action == ShowNamed || o.Vnodes)
 		case 'o', 'r', 'c':
-			deed := Clear
+			deed := ClearOffline
 			if g.Letter == 'o' {
-				deed = Offline
+				deed = MarkOffline
 			}
-			become(deed, o.Deed == Show || o.Vnodes || o.Deed == Remark && g.Letter != 'c')
+			become(deed, o.Action == ShowNamed || o.Vnodes || o.Action == SetComment && g.Letter != 'c')
 		case 'x':
-			become(All, o.Deed == Show || o.Deed == All)
+			become(ShowAll, o.Action == ShowNamed || o.Action == ShowAll)
 			o.Format = XML
 		case 'n':
 			o.Notes = true
@@ -112,16 +112,16 @@ func Read(given []Given, d roost.Dialect) (o Options, ok bool) {
 			if g.Letter == 'N' && g.Value == "n" {
 				o.Comment = ""
 			}
-			if o.Deed == Show {
-				o.Deed = Remark
+			if o.Action == ShowNamed {
+				o.Action = SetComment
 			} else {
-				ok = ok && (o.Deed == Offline || o.Deed == Clear)
+				ok = ok && (o.Action == MarkOffline || o.Action == ClearOffline)
 			}
 		case 'D':
 			o.Delimiter = g.Value
 			ok = ok && showing()
 		case 'F':
-			ok = ok && o.format(g.Value)
+			ok = ok && o.readFormat(g.Value)
 		case 'j', 'L', 'S':
 			ok = ok && showing()
 			o.Jobs, o.Long, o.Summary = o.Jobs || g.Letter == 'j', o.Long || g.Letter == 'L', o.Summary || g.Letter == 'S'
@@ -130,43 +130,43 @@ func Read(given []Given, d roost.Dialect) (o Options, ok bool) {
 		case 's':
 			o.Server = g.Value
 		case 'v':
-			ok = ok && (o.Deed == Show || o.Deed == All)
+			ok = ok && (o.Action == ShowNamed || o.Action == ShowAll)
 			o.Vnodes = true
 		default: // -d, which would call nodes dead that are not
 			ok = false
 		}
 	}
 	if d == roost.Torque || o.Format == XML {
-		o.torque()
+		o.readTorque()
 	}
 	named := len(o.Nodes) > 0
-	return o, ok && (o.Deed == All || o.Deed == Marked && d == roost.Torque || o.Deed == Marked != named)
+	return o, ok && (o.Action == ShowAll || o.Action == ListUnavailable && d == roost.Torque || o.Action == ListUnavailable != named)
 }
 
-// torque makes of a command line what Torque does.
-func (o *Options) torque() {
+// readTorque makes of a command line what Torque does.
+func (o *CommandOptions) readTorque() {
 	if o.Format == Lines && !o.Summary && !o.Vnodes {
 		o.Format = Torque
 	}
 	switch {
-	case o.Deed == All && len(o.Nodes) > 0:
-		o.Deed = Show
-	case o.Deed == Show && len(o.Nodes) == 0:
-		o.Deed = All
-	case o.Deed == Marked && len(o.Nodes) > 0 && slices.Contains(torqueStates(), o.Nodes[0]):
+	case o.Action == ShowAll && len(o.Nodes) > 0:
+		o.Action = ShowNamed
+	case o.Action == ShowNamed && len(o.Nodes) == 0:
+		o.Action = ShowAll
+	case o.Action == ListUnavailable && len(o.Nodes) > 0 && slices.Contains(torqueStateWords(), o.Nodes[0]):
 		o.Wanted, o.Nodes = o.Nodes[0], o.Nodes[1:]
 	}
 }
 
-// torqueStates are the words that may stand behind -l.
-func torqueStates() []string {
+// torqueStateWords are the words that may stand behind -l.
+func torqueStateWords() []string {
 	return []string{"free", "offline", "down", "reserve", "job-exclusive", "job-sharing", "busy", "time-shared", "state-unknown", "active", "all", "up"}
 }
 
-func (o *Options) format(name string) bool {
+func (o *CommandOptions) readFormat(name string) bool {
 	for f, known := range []string{"default", "dsv", "json"} {
 		if strings.EqualFold(name, known) {
-			o.Format = Format(f)
+			o.Format = OutputFormat(f)
 			return true
 		}
 	}

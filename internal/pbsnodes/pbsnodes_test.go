@@ -14,7 +14,7 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var updateGolden = flag.Bool("update", false, "write the golden files anew")
 
 func nodes() []*Node {
 	at := time.Date(2026, 1, 13, 18, 2, 2, 0, time.UTC)
@@ -22,25 +22,25 @@ func nodes() []*Node {
 		{Name: "n1", Host: "n1", Arch: "linux", CPUs: 8, Memory: 16 * roost.GiB, Changed: at},
 		{
 			Name: "n2.example.org", Host: "n2.example.org", Arch: "linux", Version: "roost-1", CPUs: 4, GPUs: 2, Memory: 8174924 * roost.KiB, UsedCPUs: 4000, UsedGPUs: 1, UsedMem: 5 * roost.GiB,
-			Jobs:    []Job{{"12.srv", 2, false}, {"13[4].srv", 1, true}, {"14.srv", 0, false}},
-			Comment: "a \"new\"\nfan", Condition: Condition{Offline: true}, Changed: at, Used: at.Add(time.Hour),
+			Jobs:    []RunningTask{{"12.srv", 2, false}, {"13[4].srv", 1, true}, {"14.srv", 0, false}},
+			Comment: "a \"new\"\nfan", Condition: NodeCondition{Offline: true}, Changed: at, Used: at.Add(time.Hour),
 		},
-		{Name: "desk", Host: "desk", Arch: "linux", CPUs: 2, Memory: 1000 * roost.MiB, UsedCPUs: 500, UsedMem: 100, Jobs: []Job{{"15.srv", 1, true}}, Condition: Condition{Busy: true}},
-		{Name: "gone", Host: "gone", Condition: Condition{Unknown: true, Offline: true}, Comment: "burnt"},
-		{Name: "a-machine-with-a-long-name", Host: "a-machine-with-a-long-name", CPUs: 128, Memory: 2 * roost.TiB, Condition: Condition{Reserved: true, Asleep: true}},
+		{Name: "desk", Host: "desk", Arch: "linux", CPUs: 2, Memory: 1000 * roost.MiB, UsedCPUs: 500, UsedMem: 100, Jobs: []RunningTask{{"15.srv", 1, true}}, Condition: NodeCondition{Busy: true}},
+		{Name: "gone", Host: "gone", Condition: NodeCondition{Unknown: true, Offline: true}, Comment: "burnt"},
+		{Name: "a-machine-with-a-long-name", Host: "a-machine-with-a-long-name", CPUs: 128, Memory: 2 * roost.TiB, Condition: NodeCondition{Reserved: true, Asleep: true}},
 	}
 }
 
 // TestFormats holds every format, byte for byte.
 func TestFormats(t *testing.T) {
-	for name, o := range map[string]Options{
+	for name, o := range map[string]CommandOptions{
 		"lines": {}, "dsv": {Format: Delimited, Delimiter: "|"}, "json": {Format: JSON}, "S": {Summary: true}, "Sj": {Summary: true, Jobs: true},
 		"SjL": {Summary: true, Jobs: true, Long: true}, "SL": {Summary: true, Long: true}, "S-dsv": {Summary: true, Format: Delimited, Delimiter: ";;"},
 		"Sj-dsv": {Summary: true, Jobs: true, Format: Delimited, Delimiter: "|"}, "torque": {Format: Torque}, "xml": {Format: XML}, "S-json": {Summary: true, Format: JSON}, "Sj-json": {Summary: true, Jobs: true, Format: JSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			p := New(&got, &o, Header{Now: time.Unix(1795266000, 0).UTC(), Version: "roost-1", Server: "srv"})
+			p := NewPrinter(&got, &o, JSONHeader{Now: time.Unix(1795266000, 0).UTC(), Version: "roost-1", Server: "srv"})
 			for _, n := range nodes() {
 				if err := p.Print(n); err != nil {
 					t.Fatal(err)
@@ -52,7 +52,7 @@ func TestFormats(t *testing.T) {
 			if err := p.Close(); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, got.Bytes())
+			compareGolden(t, name, got.Bytes())
 			if o.Format == JSON && !json.Valid(got.Bytes()) {
 				t.Error("that is not JSON")
 			}
@@ -60,10 +60,10 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func golden(t *testing.T, name string, got []byte) {
+func compareGolden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -76,9 +76,9 @@ func golden(t *testing.T, name string, got []byte) {
 
 // TestNoNodes holds that JSON has its key without nodes, too, and that nothing else prints anything.
 func TestNoNodes(t *testing.T) {
-	for _, o := range []Options{{}, {Summary: true}, {Format: Delimited}, {Format: JSON}} {
+	for _, o := range []CommandOptions{{}, {Summary: true}, {Format: Delimited}, {Format: JSON}} {
 		var got bytes.Buffer
-		if err := New(&got, &o, Header{}).Close(); err != nil {
+		if err := NewPrinter(&got, &o, JSONHeader{}).Close(); err != nil {
 			t.Fatal(err)
 		}
 		var doc struct{ Nodes map[string]any }
@@ -93,21 +93,21 @@ func TestShort(t *testing.T) {
 	for size, want := range map[roost.Bytes]string{
 		0: "0kb", 1: "1kb", 999 * roost.KiB: "999kb", 1000 * roost.KiB: "1mb", 8174924 * roost.KiB: "8gb", 16 * roost.GiB: "16gb", 2 * roost.TiB: "2tb", 900 * roost.MiB: "900mb",
 	} {
-		if got := short(size); got != want {
+		if got := shortSize(size); got != want {
 			t.Errorf("%d: got %s, want %s", size, got, want)
 		}
 	}
 }
 
 // givenOf is a command line as getopt has it.
-func givenOf(line string) (given []Given) {
+func givenOf(line string) (given []GivenOption) {
 	for _, word := range strings.Fields(line) {
 		if word[0] != '-' {
-			given = append(given, Given{0, word})
+			given = append(given, GivenOption{0, word})
 			continue
 		}
 		letter, value, _ := strings.Cut(word[1:], "=")
-		given = append(given, Given{letter[0], value})
+		given = append(given, GivenOption{letter[0], value})
 	}
 	return given
 }
@@ -147,10 +147,10 @@ func TestRead(t *testing.T) {
 		"-q -s=srv -a":  "all []",
 		"-S -L -D=; n1": "show S L [n1]",
 	} {
-		o, ok := Read(givenOf(line), roost.OpenPBS)
+		o, ok := ParseCommandLine(givenOf(line), roost.OpenPBS)
 		got := "usage"
 		if ok {
-			got = set(o)
+			got = setFields(o)
 		}
 		if got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
@@ -177,10 +177,10 @@ func TestReadTorque(t *testing.T) {
 		"-o":           "usage",
 		"-c -d n1":     "usage",
 	} {
-		o, ok := Read(givenOf(line), roost.Torque)
+		o, ok := ParseCommandLine(givenOf(line), roost.Torque)
 		got := "usage"
 		if ok {
-			got = set(o)
+			got = setFields(o)
 		}
 		if got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
@@ -188,8 +188,8 @@ func TestReadTorque(t *testing.T) {
 	}
 }
 
-func set(o Options) string {
-	words := []string{[]string{"show", "all", "host", "marked", "offline", "clear", "remark"}[o.Deed]}
+func setFields(o CommandOptions) string {
+	words := []string{[]string{"show", "all", "host", "marked", "offline", "clear", "remark"}[o.Action]}
 	for word, is := range map[string]bool{"vnodes": o.Vnodes, "S": o.Summary, "notes": o.Notes} {
 		if is {
 			words = append(words, word)
@@ -216,9 +216,9 @@ func set(o Options) string {
 	return fmt.Sprint(strings.Join(words, " "), " ", o.Nodes)
 }
 
-// TestAlone: a machine that a job has alone is told so, though all of it is handed out.
-func TestAlone(t *testing.T) {
-	n := Node{CPUs: 4, UsedCPUs: 4000, Condition: Condition{Alone: true}}
+// TestExclusiveNode: a machine that a job has alone is told so, though all of it is handed out.
+func TestExclusiveNode(t *testing.T) {
+	n := Node{CPUs: 4, UsedCPUs: 4000, Condition: NodeCondition{Exclusive: true}}
 	if got, want := n.State(), "job-exclusive"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

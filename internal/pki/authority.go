@@ -24,8 +24,8 @@ const (
 	NodeValidity      = 365 * 24 * time.Hour
 )
 
-// skew is how far the clocks of two nodes may be apart when a certificate is fresh.
-const skew = time.Hour
+// clockSkew is how far the clocks of two nodes may be apart when a certificate is fresh.
+const clockSkew = time.Hour
 
 // Authority signs the certificates of one pool.
 type Authority struct {
@@ -41,14 +41,14 @@ func NewAuthority(pool string, validity time.Duration) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		Subject:               pkix.Name{CommonName: pool, Organization: []string{"Roost pool"}},
-		NotBefore:             time.Now().Add(-skew),
+		NotBefore:             time.Now().Add(-clockSkew),
 		NotAfter:              time.Now().Add(validity),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		MaxPathLenZero:        true,
 	}
-	cert, err := sign(template, template, public, key)
+	cert, err := signCert(template, template, public, key)
 	if err != nil {
 		return nil, fmt.Errorf("authority: %w", err)
 	}
@@ -69,7 +69,7 @@ func (a *Authority) Issue(name string, roles []auth.Role, validity time.Duration
 	return encodeCertificate(signed), key, err
 }
 
-// Certify makes a certificate for the node of that name, whose key it is. Roles are those of auth.Daemons; without any the node may only talk to what
+// Certify makes a certificate for the node of that name, whose key it is. Roles are those of auth.DaemonRoles; without any the node may only talk to what
 // is open to users.
 func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.Role, validity time.Duration) (*x509.Certificate, error) {
 	if name == "" || len(name) > 64 {
@@ -77,14 +77,14 @@ func (a *Authority) Certify(public ed25519.PublicKey, name string, roles []auth.
 	}
 	var units []string
 	for _, r := range roles {
-		if !slices.Contains(auth.Daemons(), r) {
-			return nil, fmt.Errorf("role %q: %w: the roles are %v", r, roost.Invalid, auth.Daemons())
+		if !slices.Contains(auth.DaemonRoles(), r) {
+			return nil, fmt.Errorf("role %q: %w: the roles are %v", r, roost.Invalid, auth.DaemonRoles())
 		}
 		units = append(units, string(r))
 	}
-	signed, err := sign(&x509.Certificate{
+	signed, err := signCert(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: name, OrganizationalUnit: units},
-		NotBefore:             time.Now().Add(-skew),
+		NotBefore:             time.Now().Add(-clockSkew),
 		NotAfter:              time.Now().Add(validity),
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
@@ -103,7 +103,7 @@ func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 func (a *Authority) Check(leaf *x509.Certificate) error {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(a.cert)
-	return verify(leaf, authorities)
+	return verifyCert(leaf, authorities)
 }
 
 // PEM returns the authority's certificate, which every node has, and its key, which nobody else has.
@@ -112,7 +112,7 @@ func (a *Authority) PEM() (cert, key []byte, err error) {
 	return encodeCertificate(a.cert), key, err
 }
 
-func sign(template, parent *x509.Certificate, public ed25519.PublicKey, key ed25519.PrivateKey) (*x509.Certificate, error) {
+func signCert(template, parent *x509.Certificate, public ed25519.PublicKey, key ed25519.PrivateKey) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err

@@ -14,13 +14,13 @@ import (
 
 // Whatever is damaged in a file of a node's identity: the identity is the one that was issued, or it is refused with the name of the file and what to do.
 func TestDamage(t *testing.T) {
-	files := pool(t, "n1")["n1"]
+	files := issuePool(t, "n1")["n1"]
 	was := load(t, files)
 	leaf, authority := was.TLS().Certificates[0].Leaf.Raw, was.TLS().Certificates[0].Leaf.RawIssuer
 	for name, path := range map[string]string{"authority": files.CA, "certificate": files.Certificate, "key": files.Key} {
 		t.Run(name, func(t *testing.T) {
 			refused := 0
-			damage.Each(t, path, 300, func(what string) {
+			damage.ForEach(t, path, 300, func(what string) {
 				got, err := Load(files)
 				if err != nil {
 					refused++
@@ -43,14 +43,14 @@ func TestDamage(t *testing.T) {
 
 // Whatever is damaged in the list of revoked certificates, who was revoked stays so: the second copy is read. Where both are damaged, the file is named.
 func TestDamagedRevocations(t *testing.T) {
-	files := pool(t, "n1")["n1"]
+	files := issuePool(t, "n1")["n1"]
 	a, err := LoadAuthority(filepath.Dir(files.CA))
 	if err != nil {
 		t.Fatal(err)
 	}
-	der, err := a.Revocations(7, []Revoked{{big.NewInt(42), time.Now()}}, time.Now(), time.Hour)
+	der, err := a.Revocations(7, []RevokedCert{{big.NewInt(42), time.Now()}}, time.Now(), time.Hour)
 	if err == nil {
-		err = KeepRevocations(files, der)
+		err = SaveRevocations(files, der)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -60,15 +60,15 @@ func TestDamagedRevocations(t *testing.T) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	first := RevocationsFile(files)
 	for _, path := range []string{first, first + copySuffix} {
-		damage.Each(t, path, 150, func(what string) {
-			if id := load(t, files); !id.Revoked("2a") || id.Revoked("2b") {
+		damage.ForEach(t, path, 150, func(what string) {
+			if id := load(t, files); !id.IsRevoked("2a") || id.IsRevoked("2b") {
 				t.Fatalf("%s of %s: a revoked certificate is believed again", what, path)
 			}
 		})
 	}
 	refused := 0
-	damage.Each(t, first+copySuffix, 10, func(one string) {
-		damage.Each(t, first, 10, func(two string) {
+	damage.ForEach(t, first+copySuffix, 10, func(one string) {
+		damage.ForEach(t, first, 10, func(two string) {
 			list, err := ReadRevocations(files)
 			switch {
 			case err != nil && strings.Contains(err.Error(), first) && strings.Contains(err.Error(), "remove it"):

@@ -46,36 +46,36 @@ func Init(dir, pool string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("authority in %s: %w: %w", dir, roost.NoOutput, err)
 	}
-	return put(filepath.Join(dir, authorityCert), cert, 0o644)
+	return replaceFile(filepath.Join(dir, authorityCert), cert, 0o644)
 }
 
 // IssueTo makes a key and a certificate for a node with the authority in dir, and writes them there. The three files that it
 // returns are what the node's tls block names. A node that has a certificate gets a new one.
-func IssueTo(dir, name string, roles []auth.Role) (config.TLS, error) {
-	files := config.TLS{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"), Key: filepath.Join(dir, name+".key")}
-	if name == "ca" || !config.ValidName(name) {
-		return config.TLS{}, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
+func IssueTo(dir, name string, roles []auth.Role) (config.TLSFiles, error) {
+	files := config.TLSFiles{CA: filepath.Join(dir, authorityCert), Certificate: filepath.Join(dir, name+".pem"), Key: filepath.Join(dir, name+".key")}
+	if name == "ca" || !config.IsValidName(name) {
+		return config.TLSFiles{}, fmt.Errorf("node %q: %w: this cannot be a node's name", name, roost.Invalid)
 	}
-	if twins, err := Twins(dir, name); err != nil || len(twins) > 0 {
-		return config.TLS{}, cmp.Or(err, fmt.Errorf("node %s: %w: there is a certificate of %s, and names that differ by the case of letters only are one: choose another, or remove that one's files",
+	if twins, err := NamesDifferingInCase(dir, name); err != nil || len(twins) > 0 {
+		return config.TLSFiles{}, cmp.Or(err, fmt.Errorf("node %s: %w: there is a certificate of %s, and names that differ by the case of letters only are one: choose another, or remove that one's files",
 			name, roost.Conflict, strings.Join(twins, " and ")))
 	}
 	a, err := LoadAuthority(dir)
 	if err != nil {
-		return config.TLS{}, err
+		return config.TLSFiles{}, err
 	}
 	cert, key, err := a.Issue(name, roles, NodeValidity)
 	if err != nil {
-		return config.TLS{}, err
+		return config.TLSFiles{}, err
 	}
-	if err := put(files.Key, key, 0o600); err != nil {
-		return config.TLS{}, err
+	if err := replaceFile(files.Key, key, 0o600); err != nil {
+		return config.TLSFiles{}, err
 	}
-	return files, put(files.Certificate, cert, 0o644)
+	return files, replaceFile(files.Certificate, cert, 0o644)
 }
 
-// Twins lists the nodes whose certificates are in an authority's directory, and whose names differ from that one by the case of letters only.
-func Twins(dir, name string) (twins []string, err error) {
+// NamesDifferingInCase lists the nodes whose certificates are in an authority's directory, and whose names differ from that one by the case of letters only.
+func NamesDifferingInCase(dir, name string) (twins []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("authority in %s: %w: %w", dir, roost.NoInput, err)
@@ -120,7 +120,7 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	}
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return tls.Certificate{}, unread("certificate", err)
+		return tls.Certificate{}, fileError("certificate", err)
 	}
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("certificate %s and key %s: %w: %w: they have to come from the same roost join, or roost pki issue", certFile, keyFile,
@@ -129,8 +129,8 @@ func loadPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
-// unread says what is to be done where a file of a node's identity cannot be read; err names it.
-func unread(what string, err error) error {
+// fileError says what is to be done where a file of a node's identity cannot be read; err names it.
+func fileError(what string, err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s: %w: %w: the daemons of a pool of several machines run as the user who owns it, root mostly", what, roost.NoInput, err)
 	}
@@ -141,7 +141,7 @@ func unread(what string, err error) error {
 func checkPrivate(keyFile string) error {
 	info, err := os.Stat(keyFile)
 	if err != nil {
-		return unread("key", err)
+		return fileError("key", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("key %s: %w: others can read it (mode %04o): chmod 600 it, and issue a new one if anybody may have",
@@ -150,8 +150,8 @@ func checkPrivate(keyFile string) error {
 	return nil
 }
 
-// put replaces a file in one step.
-func put(path string, text []byte, mode fs.FileMode) error {
+// replaceFile replaces a file in one step.
+func replaceFile(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new") // mode 0600
 	if err != nil {
 		return fmt.Errorf("%s: %w: %w", path, roost.NoOutput, err)

@@ -15,30 +15,30 @@ import (
 
 // Load reads a node's identity. Nil files give a nil identity, which speaks over unix sockets only. A certificate that the other nodes
 // would refuse is an error already here. What changes in the files later counts from the next handshake on, without a restart.
-func Load(files *config.TLS) (*rpc.Identity, error) {
+func Load(files *config.TLSFiles) (*rpc.Identity, error) {
 	if files == nil {
 		return nil, nil
 	}
-	f := &fresh{files: *files}
-	f.stamps = f.look()
-	if err := f.read(); err != nil {
+	f := &certReloader{files: *files}
+	f.stamps = f.stampFiles()
+	if err := f.loadCert(); err != nil {
 		return nil, err
 	}
-	f.readList()
+	f.loadRevocations()
 	leaf := f.pair.Leaf
-	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: roles(leaf), TLS: f.transport, Refresh: f.refresh, Holds: f.holds, Revoked: f.isRevoked}, nil
+	return &rpc.Identity{Name: leaf.Subject.CommonName, Roles: certRoles(leaf), TLS: f.tlsConfig, Refresh: f.refresh, CheckValid: f.checkPeer, IsRevoked: f.isRevoked}, nil
 }
 
-func roles(leaf *x509.Certificate) (all []auth.Role) {
+func certRoles(leaf *x509.Certificate) (all []auth.Role) {
 	for _, unit := range leaf.Subject.OrganizationalUnit {
 		all = append(all, auth.Role(unit))
 	}
 	return all
 }
 
-// transport is the configuration of either side, of what is in the files now. The names of hosts are not looked at, so the standard check, which wants
+// tlsConfig is the configuration of either side, of what is in the files now. The names of hosts are not looked at, so the standard check, which wants
 // one, is replaced by check; it runs in every handshake of both sides.
-func (f *fresh) transport() *tls.Config {
+func (f *certReloader) tlsConfig() *tls.Config {
 	f.refresh()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -54,7 +54,7 @@ func (f *fresh) transport() *tls.Config {
 				return fmt.Errorf("peer: %w: no certificate", roost.Unauthenticated)
 			}
 			leaf := cs.PeerCertificates[0]
-			if err := f.check(leaf); err != nil {
+			if err := f.checkCert(leaf); err != nil {
 				return fmt.Errorf("peer %q: %w: %w", leaf.Subject.CommonName, roost.Unauthenticated, err)
 			}
 			return nil
@@ -65,10 +65,10 @@ func (f *fresh) transport() *tls.Config {
 // errForeign is for a certificate that the pool's authority has not signed as it is.
 var errForeign = errors.New("the certificate was signed by another pool's authority")
 
-// verify says in words that help why a node's certificate does not hold.
-func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
+// verifyCert says in words that help why a node's certificate does not hold.
+func verifyCert(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	now := time.Now()
-	if err := current(leaf, now); err != nil {
+	if err := checkValidity(leaf, now); err != nil {
 		return err
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{
@@ -84,8 +84,8 @@ func verify(leaf *x509.Certificate, authorities *x509.CertPool) error {
 	return err
 }
 
-// current says why a certificate does not hold at that time.
-func current(leaf *x509.Certificate, now time.Time) error {
+// checkValidity says why a certificate does not hold at that time.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	if now.After(leaf.NotAfter) {
 		return fmt.Errorf("the certificate expired on %s: issue a new one", leaf.NotAfter.Format(time.DateOnly))
 	}

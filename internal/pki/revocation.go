@@ -18,21 +18,21 @@ import (
 )
 
 // RevocationsFile is where a node keeps the list of revoked certificates: beside its authority's certificate.
-func RevocationsFile(files *config.TLS) string {
+func RevocationsFile(files *config.TLSFiles) string {
 	return filepath.Join(filepath.Dir(files.CA), "crl.pem")
 }
 
 // copySuffix is behind the name of the second copy of that list: with one that a disk has damaged, nobody would be revoked until the authority answers.
 const copySuffix = ".copy"
 
-// A Revoked certificate is refused from that time on.
-type Revoked struct {
+// A RevokedCert certificate is refused from that time on.
+type RevokedCert struct {
 	Serial *big.Int
 	At     time.Time
 }
 
 // Revocations signs the list of that number (RFC 5280, section 5), in DER. Numbers rise, so that nobody can be given an older list for a newer one.
-func (a *Authority) Revocations(number int64, list []Revoked, now time.Time, life time.Duration) ([]byte, error) {
+func (a *Authority) Revocations(number int64, list []RevokedCert, now time.Time, life time.Duration) ([]byte, error) {
 	template := &x509.RevocationList{Number: big.NewInt(number), ThisUpdate: now, NextUpdate: now.Add(life)}
 	for _, r := range list {
 		template.RevokedCertificateEntries = append(template.RevokedCertificateEntries, x509.RevocationListEntry{SerialNumber: r.Serial, RevocationTime: r.At})
@@ -66,7 +66,7 @@ func ParseRevocations(text []byte, authority *x509.Certificate) (*x509.Revocatio
 }
 
 // ReadRevocations reads the list that a node keeps, signed by the authority that it believes. A damaged one is read from its second copy. Nil: it has none.
-func ReadRevocations(files *config.TLS) (*x509.RevocationList, error) {
+func ReadRevocations(files *config.TLSFiles) (*x509.RevocationList, error) {
 	path := RevocationsFile(files)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -98,11 +98,11 @@ func readRevocations(path string, authority *x509.Certificate) (*x509.Revocation
 	return list, nil
 }
 
-// KeepRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is written first, so that it is never older than the first.
-func KeepRevocations(files *config.TLS, der []byte) error {
+// SaveRevocations puts a list, in DER, where ReadRevocations finds it. The second copy is written first, so that it is never older than the first.
+func SaveRevocations(files *config.TLSFiles, der []byte) error {
 	path, text := RevocationsFile(files), pem.EncodeToMemory(&pem.Block{Type: "X509 CRL", Bytes: der})
-	if err := put(path+copySuffix, text, 0o644); err != nil {
+	if err := replaceFile(path+copySuffix, text, 0o644); err != nil {
 		return err
 	}
-	return put(path, text, 0o644)
+	return replaceFile(path, text, 0o644)
 }

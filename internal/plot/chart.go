@@ -18,12 +18,12 @@ import (
 // Chart is one picture with two axes.
 type Chart struct {
 	Title  string
-	X, Y   Axis
-	Series []Series
+	X, Y   ChartAxis
+	Series []ChartSeries
 }
 
-// Axis is one of them.
-type Axis struct {
+// ChartAxis is one of them.
+type ChartAxis struct {
 	Label string // what it shows, with the unit: "wait (s)"
 	Log   bool   // a scale of powers of ten, for points above 0
 	// Min and Max are the least range that is shown, for a chart that has to compare with another; where both are 0 the points say what they need.
@@ -32,27 +32,27 @@ type Axis struct {
 	Names []string
 }
 
-// Kind is how a series is drawn.
-type Kind uint8
+// SeriesKind is how a series is drawn.
+type SeriesKind uint8
 
 // The kinds.
 const (
-	Line      Kind = iota // from point to point
-	Step                  // a value holds until the next: how many wait, how much is used
-	Marked                // a line with a dot at each point, where there are few and each was measured
-	Dots                  // a dot at each point, and nothing between them: what is known of a few places only
-	Reference             // a thin line of dashes behind the others: a bound, or what somebody else has measured
-	Bars                  // at each place of the X axis a bar, and its value above it; the bars of several series stand side by side
+	Line         SeriesKind = iota // from point to point
+	Step                           // a value holds until the next: how many wait, how much is used
+	LineWithDots                   // a line with a dot at each point, where there are few and each was measured
+	Dots                           // a dot at each point, and nothing between them: what is known of a few places only
+	Reference                      // a thin line of dashes behind the others: a bound, or what somebody else has measured
+	Bars                           // at each place of the X axis a bar, and its value above it; the bars of several series stand side by side
 )
 
-// Point is one value.
-type Point struct{ X, Y float64 }
+// DataPoint is one value.
+type DataPoint struct{ X, Y float64 }
 
-// Series is what one line, or the bars of one colour, shows.
-type Series struct {
+// ChartSeries is what one line, or the bars of one colour, shows.
+type ChartSeries struct {
 	Name   string
-	Kind   Kind
-	Points []Point // in the order of X, but for lines that lead back
+	Kind   SeriesKind
+	Points []DataPoint // in the order of X, but for lines that lead back
 }
 
 // The size of a chart, in points of 1/72 inch.
@@ -61,8 +61,8 @@ const (
 	height = 400
 )
 
-// mostPoints bounds what is worked on for one chart. Nobody plots more by intent.
-const mostPoints = 1 << 26
+// maxPoints bounds what is worked on for one chart. Nobody plots more by intent.
+const maxPoints = 1 << 26
 
 // Write draws charts one below the other. It is [roost.Invalid] to draw none, a value that is no number or, on a scale of powers of ten, not above zero, and
 // bars without names for their places.
@@ -78,7 +78,7 @@ func Write(w io.Writer, charts ...Chart) error {
 	size := vg.Length(height * len(charts))
 	picture := vgsvg.New(width, size)
 	canvas := draw.New(picture)
-	canvas.FillPolygon(paper, []vg.Point{{X: 0, Y: 0}, {X: width, Y: 0}, {X: width, Y: size}, {X: 0, Y: size}})
+	canvas.FillPolygon(paperColor, []vg.Point{{X: 0, Y: 0}, {X: width, Y: 0}, {X: width, Y: size}, {X: 0, Y: size}})
 	for i := range charts {
 		below := vg.Length(height * (len(charts) - 1 - i))
 		charts[i].draw(draw.Crop(canvas, 12, -16, below+8, below+height-8-size))
@@ -94,19 +94,19 @@ func Write(w io.Writer, charts ...Chart) error {
 
 func (c *Chart) check() error {
 	points := 0
-	for _, a := range []*Axis{&c.X, &c.Y} {
-		if bad(a.Min) || bad(a.Max) || a.Min > a.Max {
+	for _, a := range []*ChartAxis{&c.X, &c.Y} {
+		if isNotFinite(a.Min) || isNotFinite(a.Max) || a.Min > a.Max {
 			return fmt.Errorf("axis %q: %w: a range from %v to %v", a.Label, roost.Invalid, a.Min, a.Max)
 		}
 	}
 	for i := range c.Series {
 		s := &c.Series[i]
-		if points += len(s.Points); points > mostPoints {
-			return fmt.Errorf("series %q: %w: more than %d points", s.Name, roost.Exhausted, mostPoints)
+		if points += len(s.Points); points > maxPoints {
+			return fmt.Errorf("series %q: %w: more than %d points", s.Name, roost.Exhausted, maxPoints)
 		}
 		for k, p := range s.Points {
 			switch {
-			case bad(p.X) || bad(p.Y):
+			case isNotFinite(p.X) || isNotFinite(p.Y):
 				return fmt.Errorf("series %q: point %d: %w: (%v, %v) is no place", s.Name, k+1, roost.Invalid, p.X, p.Y)
 			case c.X.Log && p.X <= 0 || c.Y.Log && p.Y <= 0:
 				return fmt.Errorf("series %q: point %d: %w: (%v, %v) has no logarithm", s.Name, k+1, roost.Invalid, p.X, p.Y)
@@ -118,7 +118,7 @@ func (c *Chart) check() error {
 	return nil
 }
 
-func bad(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // printable is a text as a picture may have it: names come out of files, and XML cannot hold every character.
 func printable(text string) string {

@@ -16,49 +16,49 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-var show = flag.String("show", "", "write the charts of the tests to this file, to be looked at")
+var chartsFile = flag.String("show", "", "write the charts of the tests to this file, to be looked at")
 
-// gallery has one chart of each kind.
-func gallery() []Chart {
+// sampleCharts has one chart of each kind.
+func sampleCharts() []Chart {
 	r := rand.New(rand.NewPCG(1, 2))
-	var used, queue []Point
+	var used, queue []DataPoint
 	q := 0.
 	for i := range 40000 {
 		x := float64(i) / 400
 		q = max(q+r.NormFloat64()*40, 0)
-		used = append(used, Point{x, 70 + 25*math.Sin(x/4) + 4*r.Float64()})
-		queue = append(queue, Point{x, q})
+		used = append(used, DataPoint{x, 70 + 25*math.Sin(x/4) + 4*r.Float64()})
+		queue = append(queue, DataPoint{x, q})
 	}
 	waits := make([]float64, 500)
 	for i := range waits {
 		waits[i] = math.Exp(r.NormFloat64()*2 + 4)
 	}
 	return []Chart{
-		{Title: "Utilisation", X: Axis{Label: "time (days)"}, Y: Axis{Label: "used (%)", Max: 100}, Series: []Series{{Name: "processors", Kind: Step, Points: used}}},
-		{Title: "Queue", X: Axis{Label: "time (days)"}, Y: Axis{Label: "tasks"}, Series: []Series{{"waiting", Step, queue}, {"a bound that was promised & <kept>", Reference, []Point{{0, 3000}, {100, 3000}}}}},
-		{Title: "How long they waited", X: Axis{Label: "wait (s)", Log: true}, Y: Axis{Label: "tasks (%)", Max: 100}, Series: []Series{{"easy", Step, CDF(waits)}, {"first come, first served", Step, CDF(waits[:100])}}},
-		{Title: "Delay", X: Axis{Label: "jobs"}, Y: Axis{Label: "delay (ms)", Log: true}, Series: []Series{
-			{"central", Marked, []Point{{60, 7}, {120, 13.5}, {180, 21}}}, {"six schedulers", Marked, []Point{{60, 9}, {120, 10}, {180, 12}}}, {"the paper", Reference, []Point{{60, 50}, {120, 90}, {180, 14000}}}, {"another paper", Dots, []Point{{60, 500}, {180, 2500}}},
+		{Title: "Utilisation", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "used (%)", Max: 100}, Series: []ChartSeries{{Name: "processors", Kind: Step, Points: used}}},
+		{Title: "Queue", X: ChartAxis{Label: "time (days)"}, Y: ChartAxis{Label: "tasks"}, Series: []ChartSeries{{"waiting", Step, queue}, {"a bound that was promised & <kept>", Reference, []DataPoint{{0, 3000}, {100, 3000}}}}},
+		{Title: "How long they waited", X: ChartAxis{Label: "wait (s)", Log: true}, Y: ChartAxis{Label: "tasks (%)", Max: 100}, Series: []ChartSeries{{"easy", Step, CDF(waits)}, {"first come, first served", Step, CDF(waits[:100])}}},
+		{Title: "Delay", X: ChartAxis{Label: "jobs"}, Y: ChartAxis{Label: "delay (ms)", Log: true}, Series: []ChartSeries{
+			{"central", LineWithDots, []DataPoint{{60, 7}, {120, 13.5}, {180, 21}}}, {"six schedulers", LineWithDots, []DataPoint{{60, 9}, {120, 10}, {180, 12}}}, {"the paper", Reference, []DataPoint{{60, 50}, {120, 90}, {180, 14000}}}, {"another paper", Dots, []DataPoint{{60, 500}, {180, 2500}}},
 		}},
-		{Title: "Jobs a second", X: Axis{Label: "system", Names: []string{"sleep 0", "true", "array of 1,000"}}, Y: Axis{Label: "jobs/s", Log: true}, Series: []Series{
-			{"Roost", Bars, []Point{{0, 2500}, {1, 3150}, {2, 12345}}}, {"HTCondor", Bars, []Point{{0, 11.5}, {1, 12}}}, {"Slurm", Bars, []Point{{0, 250}, {1, 222}, {2, 480}}},
+		{Title: "Jobs a second", X: ChartAxis{Label: "system", Names: []string{"sleep 0", "true", "array of 1,000"}}, Y: ChartAxis{Label: "jobs/s", Log: true}, Series: []ChartSeries{
+			{"Roost", Bars, []DataPoint{{0, 2500}, {1, 3150}, {2, 12345}}}, {"HTCondor", Bars, []DataPoint{{0, 11.5}, {1, 12}}}, {"Slurm", Bars, []DataPoint{{0, 250}, {1, 222}, {2, 480}}},
 		}},
-		{Title: "Bars from zero", X: Axis{Label: "policy", Names: []string{"a", "b"}}, Y: Axis{Label: "machines"}, Series: []Series{{"", Bars, []Point{{0, 1213}, {1, 1190}}}}},
-		{Title: "Nothing happened", X: Axis{Label: "time (s)"}, Y: Axis{Label: "tasks"}, Series: []Series{{"waiting", Step, nil}, {"once", Marked, []Point{{3, 0}}}}},
+		{Title: "Bars from zero", X: ChartAxis{Label: "policy", Names: []string{"a", "b"}}, Y: ChartAxis{Label: "machines"}, Series: []ChartSeries{{"", Bars, []DataPoint{{0, 1213}, {1, 1190}}}}},
+		{Title: "Nothing happened", X: ChartAxis{Label: "time (s)"}, Y: ChartAxis{Label: "tasks"}, Series: []ChartSeries{{"waiting", Step, nil}, {"once", LineWithDots, []DataPoint{{3, 0}}}}},
 	}
 }
 
 // TestWrite holds that the pictures are well formed, say what they should, come out the same again, and stay small.
 func TestWrite(t *testing.T) {
 	var first, second bytes.Buffer
-	if err := errors.Join(Write(&first, gallery()...), Write(&second, gallery()...)); err != nil {
+	if err := errors.Join(Write(&first, sampleCharts()...), Write(&second, sampleCharts()...)); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Error("the same charts gave other bytes")
 	}
-	if *show != "" {
-		if err := os.WriteFile(*show, first.Bytes(), 0o600); err != nil {
+	if *chartsFile != "" {
+		if err := os.WriteFile(*chartsFile, first.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,16 +90,16 @@ func TestWrite(t *testing.T) {
 
 // TestRefused holds what cannot be drawn.
 func TestRefused(t *testing.T) {
-	line := func(p ...Point) []Series { return []Series{{Name: "s", Points: p}} }
+	line := func(p ...DataPoint) []ChartSeries { return []ChartSeries{{Name: "s", Points: p}} }
 	for _, test := range []struct {
 		chart Chart
 		want  string
 	}{
-		{Chart{Title: "c", Series: line(Point{1, 1}, Point{2, math.NaN()})}, `chart "c": series "s": point 2: invalid request: (2, NaN) is no place`},
-		{Chart{Title: "c", Series: line(Point{math.Inf(1), 1})}, "is no place"},
-		{Chart{Title: "c", Y: Axis{Log: true}, Series: line(Point{1, 0})}, "(1, 0) has no logarithm"},
-		{Chart{Title: "c", Y: Axis{Label: "y", Min: 2, Max: 1}}, `axis "y": invalid request: a range from 2 to 1`},
-		{Chart{Title: "c", X: Axis{Names: []string{"a"}}, Series: []Series{{Name: "s", Kind: Bars, Points: []Point{{1, 2}}}}}, "place 1 of 1 names"},
+		{Chart{Title: "c", Series: line(DataPoint{1, 1}, DataPoint{2, math.NaN()})}, `chart "c": series "s": point 2: invalid request: (2, NaN) is no place`},
+		{Chart{Title: "c", Series: line(DataPoint{math.Inf(1), 1})}, "is no place"},
+		{Chart{Title: "c", Y: ChartAxis{Log: true}, Series: line(DataPoint{1, 0})}, "(1, 0) has no logarithm"},
+		{Chart{Title: "c", Y: ChartAxis{Label: "y", Min: 2, Max: 1}}, `axis "y": invalid request: a range from 2 to 1`},
+		{Chart{Title: "c", X: ChartAxis{Names: []string{"a"}}, Series: []ChartSeries{{Name: "s", Kind: Bars, Points: []DataPoint{{1, 2}}}}}, "place 1 of 1 names"},
 	} {
 		err := Write(io.Discard, test.chart)
 		if err == nil || !errors.Is(err, roost.Invalid) || !strings.Contains(err.Error(), test.want) {
@@ -110,7 +110,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("no chart: %v", err)
 	}
 	var out bytes.Buffer
-	if err := Write(&out, Chart{Title: "a\x1b[2J\xff\u202eb", Series: line(Point{1, 1})}); err != nil || !strings.Contains(out.String(), ">a?[2J??b<") {
+	if err := Write(&out, Chart{Title: "a\x1b[2J\xff\u202eb", Series: line(DataPoint{1, 1})}); err != nil || !strings.Contains(out.String(), ">a?[2J??b<") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -119,30 +119,30 @@ func TestRefused(t *testing.T) {
 func TestThin(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for n := 1; n < 200_000; n *= 3 {
-		points, x := make([]Point, n), 0.
+		points, x := make([]DataPoint, n), 0.
 		for i := range points {
 			x += r.ExpFloat64() * float64(r.IntN(2))
-			points[i] = Point{x, r.NormFloat64()}
+			points[i] = DataPoint{x, r.NormFloat64()}
 		}
-		got := thin(points, false)
-		if len(got) > min(n, 4*(columns+1)) {
+		got := thinPoints(points, false)
+		if len(got) > min(n, 4*(thinColumns+1)) {
 			t.Errorf("%d of %d are left", len(got), n)
 		}
-		height := func(a, b Point) int { return int(math.Copysign(1, a.Y-b.Y)) }
-		low, high, kept := slices.MinFunc(points, height), slices.MaxFunc(points, height), []Point{}
+		height := func(a, b DataPoint) int { return int(math.Copysign(1, a.Y-b.Y)) }
+		low, high, remaining := slices.MinFunc(points, height), slices.MaxFunc(points, height), []DataPoint{}
 		for _, p := range got {
-			kept = append(kept, Point(p))
+			remaining = append(remaining, DataPoint(p))
 		}
-		if !slices.Contains(kept, low) || !slices.Contains(kept, high) || kept[0] != points[0] || kept[len(kept)-1] != points[n-1] {
+		if !slices.Contains(remaining, low) || !slices.Contains(remaining, high) || remaining[0] != points[0] || remaining[len(remaining)-1] != points[n-1] {
 			t.Errorf("of %d points it lost an extreme or an end", n)
 		}
 		i := 0
 		for _, p := range points {
-			if i < len(kept) && kept[i] == p {
+			if i < len(remaining) && remaining[i] == p {
 				i++
 			}
 		}
-		if i != len(kept) {
+		if i != len(remaining) {
 			t.Errorf("of %d points, those left are in another order", n)
 		}
 	}
@@ -150,16 +150,16 @@ func TestThin(t *testing.T) {
 
 // TestThinPowers holds that on a scale of powers of ten what is small keeps its columns.
 func TestThinPowers(t *testing.T) {
-	points := make([]Point, 100_000)
+	points := make([]DataPoint, 100_000)
 	for i := range points {
-		points[i] = Point{float64(i + 1), float64(i)}
+		points[i] = DataPoint{float64(i + 1), float64(i)}
 	}
-	got := thin(points, true)
-	if len(got) > 4*(columns+1) {
+	got := thinPoints(points, true)
+	if len(got) > 4*(thinColumns+1) {
 		t.Errorf("%d are left", len(got))
 	}
 	for i := range 50 { // in columns of their own
-		if Point(got[i]) != points[i] {
+		if DataPoint(got[i]) != points[i] {
 			t.Fatalf("point %d: got %v, want %v", i, got[i], points[i])
 		}
 	}
@@ -169,7 +169,7 @@ func TestThinPowers(t *testing.T) {
 func TestCDF(t *testing.T) {
 	values := []float64{3, 1, 1, 7, 3, 3}
 	points := CDF(values)
-	if points[0] != (Point{1, 0}) || !slices.IsSortedFunc(points, func(a, b Point) int { return int(a.Y - b.Y) }) || len(points) != 4 {
+	if points[0] != (DataPoint{1, 0}) || !slices.IsSortedFunc(points, func(a, b DataPoint) int { return int(a.Y - b.Y) }) || len(points) != 4 {
 		t.Errorf("got %v", points)
 	}
 	for _, p := range points[1:] {
@@ -191,7 +191,7 @@ func TestCDF(t *testing.T) {
 // TestNumbers holds how numbers are written.
 func TestNumbers(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1234567: "1,234,567", 0.012345: "0.0123", 99.96: "100", 5: "5", -1500: "-1,500", 1e-9: "1e-09", 2.5: "2.5", 100: "100", 1e12: "1e+12"} {
-		if got := short(v); got != want {
+		if got := shortNumber(v); got != want {
 			t.Errorf("%v: got %s, want %s", v, got, want)
 		}
 	}
@@ -199,7 +199,7 @@ func TestNumbers(t *testing.T) {
 		gap  float64
 		want int
 	}{{1, 0}, {0.5, 1}, {0.25, 2}, {20, 0}, {2.5, 1}, {0.1 + 0.2, 1}} {
-		if got := digits(test.gap); got != test.want {
+		if got := decimalDigits(test.gap); got != test.want {
 			t.Errorf("a gap of %v: got %d decimals, want %d", test.gap, got, test.want)
 		}
 	}
@@ -208,7 +208,7 @@ func TestNumbers(t *testing.T) {
 		if low > r[0]*(1+1e-6) || high < r[1]*(1-1e-6) || low < r[0]/3 || high > r[1]*3 {
 			t.Errorf("%v: got from %v to %v", r, low, high)
 		}
-		if n := len(powers{}.Ticks(low, high)); high > low && n < 2 {
+		if n := len(logTicks{}.Ticks(low, high)); high > low && n < 2 {
 			t.Errorf("%v: %d ticks", r, n)
 		}
 	}

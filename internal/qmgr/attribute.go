@@ -14,31 +14,31 @@ import (
 
 // Object is a queue or the server, whose attributes are told and changed.
 type Object struct {
-	Queue *ledger.Queue // nil: it is the server
-	Pool  ledger.Pool   // of the server, as are the next two
+	Queue *ledger.QueuePolicy // nil: it is the server
+	Pool  ledger.PoolLimits   // of the server, as are the next two
 	// DefaultQueue is where jobs go that name none.
 	DefaultQueue        string
-	MaxTasks            int64           // of an array, where the pool says nothing
-	Managers, Operators []string        // each as user@host; a host may be *
-	Words               map[string]bool // names of resources that are attributes of machines, and whether one is true or false
-	Counted             []string        // names of resources that are counted for the pool
-	Available           []Value         // of the server: resources that are counted for the pool; Text is how many
+	MaxTasks            int64            // of an array, where the pool says nothing
+	Managers, Operators []string         // each as user@host; a host may be *
+	Words               map[string]bool  // names of resources that are attributes of machines, and whether one is true or false
+	Counted             []string         // names of resources that are counted for the pool
+	Available           []AttributeValue // of the server: resources that are counted for the pool; Text is how many
 }
 
-// Value is one attribute as it is told. Of a list there is one for each item.
-type Value struct{ Name, Resource, Text string }
+// AttributeValue is one attribute as it is told. Of a list there is one for each item.
+type AttributeValue struct{ Name, Resource, Text string }
 
-// row is an attribute: where it stands, and how it is told and changed.
-type row struct {
-	name   string
-	queue  bool
-	server bool
-	tell   func(o *Object) []string                         // without a resource
-	change func(o *Object, op, text string) error           // nil: it cannot be changed
-	unset  func(o *Object)                                  // nil: likewise
-	parts  func(o *Object) []Value                          // of one with resources, instead of the three
-	part   func(o *Object, resource, op, text string) error // likewise; op "" takes it away
-	also   bool                                             // another name of one, which is not told
+// attributeSpec is an attribute: where it stands, and how it is told and changed.
+type attributeSpec struct {
+	name          string
+	queue         bool
+	server        bool
+	text          func(o *Object) []string                         // without a resource
+	set           func(o *Object, op, text string) error           // nil: it cannot be changed
+	unset         func(o *Object)                                  // nil: likewise
+	resourceTexts func(o *Object) []AttributeValue                 // of one with resources, instead of the three
+	setResource   func(o *Object, resource, op, text string) error // likewise; op "" takes it away
+	alias         bool                                             // another name of one, which is not told
 }
 
 func truthText(b bool) []string {
@@ -48,17 +48,17 @@ func truthText(b bool) []string {
 	return []string{"False"}
 }
 
-// truth is a switch of queues.
-func truth(name string, at func(o *Object) *bool, always bool) row {
-	return row{name: name, queue: true,
-		tell: func(o *Object) []string {
+// boolAttribute is a switch of queues.
+func boolAttribute(name string, at func(o *Object) *bool, always bool) attributeSpec {
+	return attributeSpec{name: name, queue: true,
+		text: func(o *Object) []string {
 			if !always && !*at(o) {
 				return nil
 			}
 			return truthText(*at(o))
 		},
-		change: func(o *Object, op, text string) error {
-			v, ok := pbs.Truth(text)
+		set: func(o *Object, op, text string) error {
+			v, ok := pbs.ParseBool(text)
 			if !ok || op != "=" {
 				return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 			}
@@ -69,11 +69,11 @@ func truth(name string, at func(o *Object) *bool, always bool) row {
 	}
 }
 
-// list is a list of words, in the order in which they were set.
-func list(name string, at func(o *Object) *[]string) row {
-	return row{name: name, queue: true,
-		tell: func(o *Object) []string { return *at(o) },
-		change: func(o *Object, op, text string) error {
+// listAttribute is a list of words, in the order in which they were set.
+func listAttribute(name string, at func(o *Object) *[]string) attributeSpec {
+	return attributeSpec{name: name, queue: true,
+		text: func(o *Object) []string { return *at(o) },
+		set: func(o *Object, op, text string) error {
 			items := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 			now := slices.Clone(*at(o))
 			if op == "=" {
@@ -93,16 +93,16 @@ func list(name string, at func(o *Object) *[]string) row {
 	}
 }
 
-// number is a whole number that may be absent.
-func number(name string, at func(o *Object) **int64, read func(string) (int64, error), text func(int64) string) row {
-	return row{name: name, queue: true,
-		tell: func(o *Object) []string {
+// numberAttribute is a whole number that may be absent.
+func numberAttribute(name string, at func(o *Object) **int64, read func(string) (int64, error), text func(int64) string) attributeSpec {
+	return attributeSpec{name: name, queue: true,
+		text: func(o *Object) []string {
 			if *at(o) == nil {
 				return nil
 			}
 			return []string{text(**at(o))}
 		},
-		change: func(o *Object, op, value string) error {
+		set: func(o *Object, op, value string) error {
 			n, err := read(value)
 			if err != nil {
 				return fmt.Errorf("%w: %q", errValue, value)
@@ -121,51 +121,51 @@ func number(name string, at func(o *Object) **int64, read func(string) (int64, e
 	}
 }
 
-// limits are limits of entities.
-func limits(name string, at func(o *Object) *ledger.Counts) row {
-	return row{name: name, queue: true, server: true,
-		tell:   func(o *Object) []string { return limitTexts(*at(o), countText) },
-		change: func(o *Object, op, text string) error { return changeLimits(at(o), op, text, readCount) },
-		unset:  func(o *Object) { *at(o) = ledger.Counts{} },
+// limitAttribute are limits of entities.
+func limitAttribute(name string, at func(o *Object) *ledger.CountLimits) attributeSpec {
+	return attributeSpec{name: name, queue: true, server: true,
+		text:  func(o *Object) []string { return limitTexts(*at(o), countText) },
+		set:   func(o *Object, op, text string) error { return changeLimits(at(o), op, text, parseCount) },
+		unset: func(o *Object) { *at(o) = ledger.CountLimits{} },
 	}
 }
 
-// amounts are limits of entities on resources.
-func amounts(name string, at func(o *Object) *ledger.Amount) row {
-	return row{name: name, queue: true, server: true,
-		parts: func(o *Object) (all []Value) {
-			for _, r := range resources() {
+// amountLimitAttribute are limits of entities on resources.
+func amountLimitAttribute(name string, at func(o *Object) *ledger.AmountLimits) attributeSpec {
+	return attributeSpec{name: name, queue: true, server: true,
+		resourceTexts: func(o *Object) (all []AttributeValue) {
+			for _, r := range builtinResources() {
 				if r.amount == "" {
 					continue
 				}
-				_, text := r.counter()
+				_, text := r.countAccess()
 				for _, l := range limitTexts((*at(o))[r.amount], text) {
-					all = append(all, Value{name, r.name, l})
+					all = append(all, AttributeValue{name, r.name, l})
 				}
 			}
 			return all
 		},
-		part: func(o *Object, resource, op, text string) error { return changeAmount(at(o), resource, op, text) },
+		setResource: func(o *Object, resource, op, text string) error { return changeAmount(at(o), resource, op, text) },
 	}
 }
 
-func changeAmount(a *ledger.Amount, name, op, text string) error {
-	r, err := resourceOf(name)
+func changeAmount(a *ledger.AmountLimits, name, op, text string) error {
+	r, err := findResource(name)
 	if err != nil {
 		return err
 	}
 	if r.amount == "" {
 		return fmt.Errorf("%w: %s is not counted", errResource, name)
 	}
-	next := ledger.Amount{}
+	next := ledger.AmountLimits{}
 	for k, v := range *a {
 		next[k] = v
 	}
 	c := next[r.amount]
 	if op == "" {
-		c = ledger.Counts{}
+		c = ledger.CountLimits{}
 	} else {
-		parse, _ := r.counter()
+		parse, _ := r.countAccess()
 		if err := changeLimits(&c, op, text, parse); err != nil {
 			return err
 		}
@@ -179,27 +179,27 @@ func changeAmount(a *ledger.Amount, name, op, text string) error {
 	return nil
 }
 
-// extent are amounts of resources.
-func extent(name string, at func(o *Object) *ledger.Extent) row {
-	return row{name: name, queue: true, server: true,
-		parts: func(o *Object) (values []Value) {
-			for _, r := range all(at(o)) {
+// amountsAttribute are amounts of resources.
+func amountsAttribute(name string, at func(o *Object) *ledger.ResourceRange) attributeSpec {
+	return attributeSpec{name: name, queue: true, server: true,
+		resourceTexts: func(o *Object) (values []AttributeValue) {
+			for _, r := range allResources(at(o)) {
 				if get, _ := r.field(at(o)); get() != nil {
-					values = append(values, Value{name, r.name, r.text(*get())})
+					values = append(values, AttributeValue{name, r.name, r.text(*get())})
 				}
 			}
-			for _, word := range slices.Sorted(maps.Keys(at(o).Words)) {
-				values = append(values, Value{name, word, at(o).Words[word]})
+			for _, word := range slices.Sorted(maps.Keys(at(o).MachineAttrs)) {
+				values = append(values, AttributeValue{name, word, at(o).MachineAttrs[word]})
 			}
 			return values
 		},
-		part: func(o *Object, resource, op, text string) error {
-			if _, is := o.Words[resource]; is || at(o).Words[resource] != "" {
+		setResource: func(o *Object, resource, op, text string) error {
+			if _, is := o.Words[resource]; is || at(o).MachineAttrs[resource] != "" {
 				return changeWord(o, at(o), name, resource, op, text)
 			}
-			r, err := resourceOf(resource)
+			r, err := findResource(resource)
 			if slices.ContainsFunc(o.Counted, func(c string) bool { return strings.EqualFold(c, resource) }) {
-				r, err = counted(resource), nil
+				r, err = countedResource(resource), nil
 			}
 			if err != nil {
 				return err
@@ -225,8 +225,8 @@ func extent(name string, at func(o *Object) *ledger.Extent) row {
 }
 
 // changeWord changes what a job is to ask of machines.
-func changeWord(o *Object, e *ledger.Extent, attribute, name, op, text string) error {
-	own := maps.Clone(e.Words)
+func changeWord(o *Object, e *ledger.ResourceRange, attribute, name, op, text string) error {
+	own := maps.Clone(e.MachineAttrs)
 	switch {
 	case attribute == "resources_max" || attribute == "resources_min":
 		return fmt.Errorf("%w: %s.%s: what machines have by word has no most and no least", errSupport, attribute, name)
@@ -235,7 +235,7 @@ func changeWord(o *Object, e *ledger.Extent, attribute, name, op, text string) e
 	case op != "=":
 		return fmt.Errorf("%w: %s %s", errValue, name, op)
 	default:
-		if v, ok := pbs.Truth(text); o.Words[name] && !ok {
+		if v, ok := pbs.ParseBool(text); o.Words[name] && !ok {
 			return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 		} else if o.Words[name] {
 			text = truthText(v)[0]
@@ -245,31 +245,31 @@ func changeWord(o *Object, e *ledger.Extent, attribute, name, op, text string) e
 		}
 		own[name] = text
 	}
-	if e.Words = own; len(own) == 0 {
-		e.Words = nil
+	if e.MachineAttrs = own; len(own) == 0 {
+		e.MachineAttrs = nil
 	}
 	return nil
 }
 
-// whole is an old limit: a single number of the new ones.
-func whole(name, entity string, at func(o *Object) *ledger.Counts, server bool) row {
-	return row{name: name, queue: true, server: server, also: true,
-		tell: func(*Object) []string { return nil },
-		change: func(o *Object, op, text string) error {
+// oldLimitAttribute is an old limit: a single number of the new ones.
+func oldLimitAttribute(name, entity string, at func(o *Object) *ledger.CountLimits, server bool) attributeSpec {
+	return attributeSpec{name: name, queue: true, server: server, alias: true,
+		text: func(*Object) []string { return nil },
+		set: func(o *Object, op, text string) error {
 			if op != "=" {
 				return fmt.Errorf("%w: %s %s", errValue, name, op)
 			}
-			return changeLimits(at(o), "+=", "["+entity+"="+text+"]", readCount)
+			return changeLimits(at(o), "+=", "["+entity+"="+text+"]", parseCount)
 		},
-		unset: func(o *Object) { _ = changeLimits(at(o), "-=", "["+entity+"]", readCount) },
+		unset: func(o *Object) { _ = changeLimits(at(o), "-=", "["+entity+"]", parseCount) },
 	}
 }
 
-// wholeAmount is whole of amounts of resources.
-func wholeAmount(name, entity string, at func(o *Object) *ledger.Amount) row {
-	return row{name: name, queue: true, server: true, also: true,
-		parts: func(*Object) []Value { return nil },
-		part: func(o *Object, resource, op, text string) error {
+// oldAmountLimitAttribute is whole of amounts of resources.
+func oldAmountLimitAttribute(name, entity string, at func(o *Object) *ledger.AmountLimits) attributeSpec {
+	return attributeSpec{name: name, queue: true, server: true, alias: true,
+		resourceTexts: func(*Object) []AttributeValue { return nil },
+		setResource: func(o *Object, resource, op, text string) error {
 			switch op {
 			case "":
 				return changeAmount(at(o), resource, "-=", "["+entity+"]")
@@ -281,11 +281,11 @@ func wholeAmount(name, entity string, at func(o *Object) *ledger.Amount) row {
 	}
 }
 
-// fixed is what the server always is: setting it so is no error.
-func fixed(name, value string) row {
-	return row{name: name, server: true,
-		tell: func(*Object) []string { return []string{value} },
-		change: func(_ *Object, op, text string) error {
+// fixedAttribute is what the server always is: setting it so is no error.
+func fixedAttribute(name, value string) attributeSpec {
+	return attributeSpec{name: name, server: true,
+		text: func(*Object) []string { return []string{value} },
+		set: func(_ *Object, op, text string) error {
 			if op != "=" || !strings.EqualFold(text, value) {
 				return fmt.Errorf("%w: %s is always %s here", errValue, name, value)
 			}
@@ -302,8 +302,8 @@ func priorityText(o *Object) []string {
 	return []string{strconv.Itoa(int(o.Queue.Priority))}
 }
 
-// express is from which priority on a queue is an express one, whose jobs displace others (OpenPBS, preempt_queue_prio).
-const express = 150
+// expressPriority is from which priority on a queue is an express one, whose jobs displace others (OpenPBS, preempt_queue_prio).
+const expressPriority = 150
 
 // setPriority sets the priority of a queue. Express queues are of band production, unless they have a band.
 func setPriority(o *Object, op, text string) error {
@@ -319,8 +319,8 @@ func setPriority(o *Object, op, text string) error {
 	if n < roost.MinPriority || n > roost.MaxPriority {
 		return fmt.Errorf("%w: a priority of %d is not between %d and %d", errValue, n, roost.MinPriority, roost.MaxPriority)
 	}
-	if o.Queue.Priority = int32(n); n >= express && o.Queue.Band == "" {
-		o.Queue.Band = roost.Production.String()
+	if o.Queue.Priority = int32(n); n >= expressPriority && o.Queue.Band == "" {
+		o.Queue.Band = roost.ProductionBand.String()
 	}
 	return nil
 }

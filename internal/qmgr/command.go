@@ -6,56 +6,56 @@ import (
 	"strings"
 )
 
-// Verb is what a command does.
-type Verb string
+// CommandVerb is what a command does.
+type CommandVerb string
 
 // The verbs.
 const (
-	Create Verb = "create"
-	Delete Verb = "delete"
-	Set    Verb = "set"
-	Unset  Verb = "unset"
-	List   Verb = "list"
-	Print  Verb = "print"
-	Active Verb = "active"
-	Import Verb = "import"
-	Export Verb = "export"
-	Help   Verb = "help"
-	Quit   Verb = "quit"
+	Create CommandVerb = "create"
+	Delete CommandVerb = "delete"
+	Set    CommandVerb = "set"
+	Unset  CommandVerb = "unset"
+	List   CommandVerb = "list"
+	Print  CommandVerb = "print"
+	Active CommandVerb = "active"
+	Import CommandVerb = "import"
+	Export CommandVerb = "export"
+	Help   CommandVerb = "help"
+	Quit   CommandVerb = "quit"
 )
 
-// Kind is of what sort the objects of a command are.
-type Kind string
+// ObjectKind is of what sort the objects of a command are.
+type ObjectKind string
 
 // The kinds.
 const (
-	Server   Kind = "server"
-	Queue    Kind = "queue"
-	Node     Kind = "node"
-	Resource Kind = "resource"
-	Sched    Kind = "sched"
-	Hook     Kind = "hook"
+	Server   ObjectKind = "server"
+	Queue    ObjectKind = "queue"
+	Node     ObjectKind = "node"
+	Resource ObjectKind = "resource"
+	Sched    ObjectKind = "sched"
+	Hook     ObjectKind = "hook"
 )
 
 // Command is one line.
 type Command struct {
-	Verb    Verb
-	Kind    Kind     // empty: Help and Quit, and Active that asks
-	Names   []string // of objects, without what stands behind an @; none for the active ones
-	All     bool     // all there are are meant: an @ stands alone before a server
-	Changes []Change // Create, Set and Unset; of List and Print the attributes that are wanted, without values
-	Topic   string   // Help
+	Verb    CommandVerb
+	Kind    ObjectKind        // empty: Help and Quit, and Active that asks
+	Names   []string          // of objects, without what stands behind an @; none for the active ones
+	All     bool              // all there are are meant: an @ stands alone before a server
+	Changes []AttributeChange // Create, Set and Unset; of List and Print the attributes that are wanted, without values
+	Topic   string            // Help
 }
 
-// Change is one attribute to be set.
-type Change struct {
+// AttributeChange is one attribute to be set.
+type AttributeChange struct {
 	Name, Resource string
 	Op             string // "=", "+=", "-="; "" of Unset
 	Value          string
 }
 
 // Attribute is how the change names its attribute.
-func (c Change) Attribute() string {
+func (c AttributeChange) Attribute() string {
 	if c.Resource == "" {
 		return c.Name
 	}
@@ -64,25 +64,25 @@ func (c Change) Attribute() string {
 
 // SyntaxError is a line that is no command.
 type SyntaxError struct {
-	Why  string
-	Line string
-	At   int // in Line, in bytes; below 0 where that says nothing
+	Reason string
+	Line   string
+	At     int // in Line, in bytes; below 0 where that says nothing
 }
 
 func (e *SyntaxError) Error() string {
 	if e.At < 0 {
-		return e.Why
+		return e.Reason
 	}
-	return fmt.Sprintf("%s\n%s\n%s^", e.Why, e.Line, strings.Repeat(" ", e.At))
+	return fmt.Sprintf("%s\n%s\n%s^", e.Reason, e.Line, strings.Repeat(" ", e.At))
 }
 
 var (
-	verbs = []Verb{Active, Create, Delete, Export, Help, Import, List, Print, Quit, Set, Unset}
-	kinds = []Kind{Hook, Node, Queue, Resource, Sched, Server}
+	verbs = []CommandVerb{Active, Create, Delete, Export, Help, Import, List, Print, Quit, Set, Unset}
+	kinds = []ObjectKind{Hook, Node, Queue, Resource, Sched, Server}
 )
 
-// Split takes a line apart into the commands that are in it, which end with semicolons. A comment begins with a # before which there is nothing or a blank.
-func Split(line string) (commands []string) {
+// SplitCommands takes a line apart into the commands that are in it, which end with semicolons. A comment begins with a # before which there is nothing or a blank.
+func SplitCommands(line string) (commands []string) {
 	start, quote := 0, byte(0)
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
@@ -102,10 +102,10 @@ func Split(line string) (commands []string) {
 	return append(commands, line[start:])
 }
 
-// Parse reads one command. Of an empty one, and of a comment, ok is false.
-func Parse(line string) (c Command, ok bool, err error) {
-	p := parser{line: line}
-	word := p.word()
+// ParseCommand reads one command. Of an empty one, and of a comment, ok is false.
+func ParseCommand(line string) (c Command, ok bool, err error) {
+	p := commandParser{line: line}
+	word := p.nextWord()
 	if word == "" || strings.HasPrefix(word, "#") {
 		return c, false, nil
 	}
@@ -122,18 +122,18 @@ func Parse(line string) (c Command, ok bool, err error) {
 	}
 	switch c.Verb {
 	case "":
-		return c, false, p.fail(-1, "qmgr: Illegal operation: "+word+"\nTry 'help' if you are having trouble.")
+		return c, false, p.syntaxError(-1, "qmgr: Illegal operation: "+word+"\nTry 'help' if you are having trouble.")
 	case Help:
-		c.Topic = p.word()
+		c.Topic = p.nextWord()
 		return c, true, nil
 	case Quit:
 		return c, true, nil
 	}
-	switch word = p.word(); {
+	switch word = p.nextWord(); {
 	case word == "" && c.Verb == Active:
 		return c, true, nil
 	case word == "":
-		return c, false, p.fail(-1, "qmgr: No object type given")
+		return c, false, p.syntaxError(-1, "qmgr: No object type given")
 	}
 	for _, k := range kinds {
 		if w := strings.ToLower(word); w != "" && c.Kind == "" && (strings.HasPrefix(string(k), w) || w == string(k)+"s") {
@@ -144,38 +144,38 @@ func Parse(line string) (c Command, ok bool, err error) {
 		c.Kind = Server
 	}
 	if c.Kind == "" {
-		return c, false, p.fail(-1, "qmgr: Illegal object type: "+word+".")
+		return c, false, p.syntaxError(-1, "qmgr: Illegal object type: "+word+".")
 	}
-	if err := p.names(&c); err != nil {
+	if err := p.parseNames(&c); err != nil {
 		return c, false, err
 	}
 	if c.Verb == Import || c.Verb == Export {
 		return c, true, nil // what stands behind the name is of no use without hooks
 	}
-	return c, true, p.attributes(&c)
+	return c, true, p.parseAttributes(&c)
 }
 
-// parser is where in a line it is read.
-type parser struct {
-	line string
-	at   int
+// commandParser is where in a line it is read.
+type commandParser struct {
+	line     string
+	position int
 }
 
-func (p *parser) fail(at int, why string) error { return &SyntaxError{why, p.line, at} }
+func (p *commandParser) syntaxError(at int, why string) error { return &SyntaxError{why, p.line, at} }
 
-// word is the next one; empty at the end.
-func (p *parser) word() string {
-	p.skip()
-	start := p.at
-	for p.at < len(p.line) && !strings.ContainsRune(" \t", rune(p.line[p.at])) {
-		p.at++
+// nextWord is the next one; empty at the end.
+func (p *commandParser) nextWord() string {
+	p.skipBlanks()
+	start := p.position
+	for p.position < len(p.line) && !strings.ContainsRune(" \t", rune(p.line[p.position])) {
+		p.position++
 	}
-	return p.line[start:p.at]
+	return p.line[start:p.position]
 }
 
-func (p *parser) skip() {
-	for p.at < len(p.line) && strings.ContainsRune(" \t", rune(p.line[p.at])) {
-		p.at++
+func (p *commandParser) skipBlanks() {
+	for p.position < len(p.line) && strings.ContainsRune(" \t", rune(p.line[p.position])) {
+		p.position++
 	}
 }
 
@@ -185,23 +185,23 @@ var change = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+
 // attribute is one that is only named.
 var attribute = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_]+))?\s*(,|$)`)
 
-// names reads the names of objects, if the next word is no attribute with something set.
-func (p *parser) names(c *Command) error {
-	if p.skip(); change.MatchString(p.line[p.at:]) || p.at == len(p.line) {
+// parseNames reads the names of objects, if the next word is no attribute with something set.
+func (p *commandParser) parseNames(c *Command) error {
+	if p.skipBlanks(); change.MatchString(p.line[p.position:]) || p.position == len(p.line) {
 		return nil
 	}
-	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.at:], "@") && attribute.MatchString(p.line[p.at:]) {
+	if c.Kind == Server && c.Verb != Create && c.Verb != Delete && !strings.Contains(p.line[p.position:], "@") && attribute.MatchString(p.line[p.position:]) {
 		return nil // there is one server: what is named is an attribute of it
 	}
-	at := p.at
-	word := p.word()
+	at := p.position
+	word := p.nextWord()
 	for strings.HasSuffix(word, ",") { // "a, b"
-		word += p.word()
+		word += p.nextWord()
 	}
 	for _, name := range strings.Split(word, ",") {
 		name, _, directed := strings.Cut(name, "@")
 		if strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.[]") != "" {
-			return p.fail(at, "qmgr: Illegal object name: "+name)
+			return p.syntaxError(at, "qmgr: Illegal object name: "+name)
 		}
 		if name != "" {
 			c.Names = append(c.Names, name)
@@ -212,52 +212,52 @@ func (p *parser) names(c *Command) error {
 	return nil
 }
 
-// attributes reads what is behind the names.
-func (p *parser) attributes(c *Command) error {
-	for p.skip(); p.at < len(p.line); p.skip() {
-		if m := change.FindStringSubmatch(p.line[p.at:]); m != nil && (c.Verb == Set || c.Verb == Create) {
-			p.at += len(m[0])
-			value, err := p.value()
+// parseAttributes reads what is behind the names.
+func (p *commandParser) parseAttributes(c *Command) error {
+	for p.skipBlanks(); p.position < len(p.line); p.skipBlanks() {
+		if m := change.FindStringSubmatch(p.line[p.position:]); m != nil && (c.Verb == Set || c.Verb == Create) {
+			p.position += len(m[0])
+			value, err := p.parseValue()
 			if err != nil {
 				return err
 			}
-			c.Changes = append(c.Changes, Change{m[1], m[2], m[3], value})
+			c.Changes = append(c.Changes, AttributeChange{m[1], m[2], m[3], value})
 			continue
 		}
-		m := attribute.FindStringSubmatch(p.line[p.at:])
+		m := attribute.FindStringSubmatch(p.line[p.position:])
 		if m == nil || c.Verb == Set || c.Verb == Create || c.Verb == Delete {
-			return p.fail(p.at, "qmgr: Syntax error - cannot locate attribute")
+			return p.syntaxError(p.position, "qmgr: Syntax error - cannot locate attribute")
 		}
-		p.at += len(m[0])
-		c.Changes = append(c.Changes, Change{Name: m[1], Resource: m[2]})
+		p.position += len(m[0])
+		c.Changes = append(c.Changes, AttributeChange{Name: m[1], Resource: m[2]})
 	}
 	if len(c.Changes) == 0 && (c.Verb == Set || c.Verb == Unset) {
-		return p.fail(p.at, "qmgr: Syntax error - cannot locate attribute")
+		return p.syntaxError(p.position, "qmgr: Syntax error - cannot locate attribute")
 	}
 	return nil
 }
 
-// value reads what an attribute is set to: up to a comma behind which another one is set, or in quotes.
-func (p *parser) value() (string, error) {
-	start := p.at
-	if p.at < len(p.line) && (p.line[p.at] == '"' || p.line[p.at] == '\'') {
+// parseValue reads what an attribute is set to: up to a comma behind which another one is set, or in quotes.
+func (p *commandParser) parseValue() (string, error) {
+	start := p.position
+	if p.position < len(p.line) && (p.line[p.position] == '"' || p.line[p.position] == '\'') {
 		end := strings.IndexByte(p.line[start+1:], p.line[start])
 		if end < 0 {
-			return "", p.fail(start, "qmgr: Syntax error - no closing quote")
+			return "", p.syntaxError(start, "qmgr: Syntax error - no closing quote")
 		}
-		p.at = start + 1 + end + 1
-		if p.skip(); p.at < len(p.line) {
-			if p.line[p.at] != ',' {
-				return "", p.fail(p.at, "qmgr: Syntax error")
+		p.position = start + 1 + end + 1
+		if p.skipBlanks(); p.position < len(p.line) {
+			if p.line[p.position] != ',' {
+				return "", p.syntaxError(p.position, "qmgr: Syntax error")
 			}
-			p.at++
+			p.position++
 		}
 		return p.line[start+1 : start+1+end], nil
 	}
-	for ; p.at < len(p.line); p.at++ {
-		if p.line[p.at] == ',' && change.MatchString(p.line[p.at+1:]) {
-			value := strings.TrimSpace(p.line[start:p.at])
-			p.at++
+	for ; p.position < len(p.line); p.position++ {
+		if p.line[p.position] == ',' && change.MatchString(p.line[p.position+1:]) {
+			value := strings.TrimSpace(p.line[start:p.position])
+			p.position++
 			return value, nil
 		}
 	}

@@ -2,22 +2,22 @@ package qmgr
 
 import "errors"
 
-// reason is why PBS refuses a change, in its words.
-type reason string
+// refusalReason is why PBS refuses a change, in its words.
+type refusalReason string
 
-func (r reason) Error() string { return string(r) }
+func (r refusalReason) Error() string { return string(r) }
 
 const (
-	errValue     = reason("Illegal attribute or resource value")
-	errAttribute = reason("Undefined attribute")
-	errReadOnly  = reason("Cannot set attribute, read only or insufficient permission")
-	errResource  = reason("Unknown resource")
-	errSupport   = reason("No support for requested service")
+	errValue     = refusalReason("Illegal attribute or resource value")
+	errAttribute = refusalReason("Undefined attribute")
+	errReadOnly  = refusalReason("Cannot set attribute, read only or insufficient permission")
+	errResource  = refusalReason("Unknown resource")
+	errSupport   = refusalReason("No support for requested service")
 )
 
-// Number is PBS's error number of why a change was refused, and 0 of what is no refusal of this package.
-func Number(err error) int {
-	var r reason
+// ErrorNumber is PBS's error number of why a change was refused, and 0 of what is no refusal of this package.
+func ErrorNumber(err error) int {
+	var r refusalReason
 	errors.As(err, &r)
-	return map[reason]int{errValue: 15014, errAttribute: 15002, errReadOnly: 15003, errResource: 15035, errSupport: 15029}[r]
+	return map[refusalReason]int{errValue: 15014, errAttribute: 15002, errReadOnly: 15003, errResource: 15035, errSupport: 15029}[r]
 }

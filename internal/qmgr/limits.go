@@ -14,19 +14,19 @@ import (
 // name, PBS_GENERIC for each that is not named, and PBS_ALL of o (OpenPBS Administrator's Guide, "Managing Resource Usage").
 
 const (
-	everybody = "PBS_ALL"
-	each      = "PBS_GENERIC"
+	anyEntity  = "PBS_ALL"
+	eachEntity = "PBS_GENERIC"
 )
 
-// limit is one in brackets.
-type limit struct {
+// limitEntry is one in brackets.
+type limitEntry struct {
 	who, name string
-	most      string // empty, of what is to be taken away: any
+	max       string // empty, of what is to be taken away: any
 }
 
 // readLimits takes a list of limits apart.
-func readLimits(text string) ([]limit, error) {
-	var all []limit
+func readLimits(text string) ([]limitEntry, error) {
+	var all []limitEntry
 	for rest := strings.TrimSpace(text); rest != ""; {
 		body, after, closed := strings.Cut(rest, "]")
 		body, opened := strings.CutPrefix(body, "[")
@@ -36,10 +36,10 @@ func readLimits(text string) ([]limit, error) {
 		spec, most, _ := strings.Cut(body, "=")
 		who, name, ok := strings.Cut(strings.TrimSpace(spec), ":")
 		name = strings.Trim(strings.TrimSpace(name), `"'`)
-		if !ok || len(who) != 1 || !strings.Contains("oupg", who) || name == "" || (who == "o") != (name == everybody) {
+		if !ok || len(who) != 1 || !strings.Contains("oupg", who) || name == "" || (who == "o") != (name == anyEntity) {
 			return nil, fmt.Errorf("%w: [%s] is none of [o:PBS_ALL=N], [u:NAME=N], [g:NAME=N] and [p:NAME=N]", errValue, body)
 		}
-		all = append(all, limit{who, name, strings.TrimSpace(most)})
+		all = append(all, limitEntry{who, name, strings.TrimSpace(most)})
 		rest = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(after), ","))
 	}
 	if len(all) == 0 {
@@ -48,12 +48,12 @@ func readLimits(text string) ([]limit, error) {
 	return all, nil
 }
 
-// single and named are where in counts a limit stands.
-func single(c *ledger.Counts, l limit) **int64 {
+// singleLimit and named are where in counts a limit stands.
+func singleLimit(c *ledger.CountLimits, l limitEntry) **int64 {
 	switch {
 	case l.who == "o":
 		return &c.Total
-	case l.name != each:
+	case l.name != eachEntity:
 		return nil
 	case l.who == "u":
 		return &c.PerUser
@@ -63,7 +63,7 @@ func single(c *ledger.Counts, l limit) **int64 {
 	return &c.PerUnixGroup
 }
 
-func named(c *ledger.Counts, who string) *map[string]int64 {
+func namedLimit(c *ledger.CountLimits, who string) *map[string]int64 {
 	switch who {
 	case "u":
 		return &c.Users
@@ -74,18 +74,18 @@ func named(c *ledger.Counts, who string) *map[string]int64 {
 }
 
 // changeLimits sets, adds to or takes from counts. Amounts are read by parse.
-func changeLimits(c *ledger.Counts, op, text string, parse func(string) (int64, error)) error {
+func changeLimits(c *ledger.CountLimits, op, text string, parse func(string) (int64, error)) error {
 	list, err := readLimits(text)
 	if err != nil {
 		return err
 	}
 	next := *c
 	if op == "=" {
-		next = ledger.Counts{}
+		next = ledger.CountLimits{}
 	}
 	next.Users, next.Groups, next.UnixGroups = maps.Clone(next.Users), maps.Clone(next.Groups), maps.Clone(next.UnixGroups)
 	for _, l := range list {
-		if err := next1(&next, op, l, parse); err != nil {
+		if err := nextUnquoted(&next, op, l, parse); err != nil {
 			return err
 		}
 	}
@@ -93,8 +93,8 @@ func changeLimits(c *ledger.Counts, op, text string, parse func(string) (int64, 
 	return nil
 }
 
-func next1(c *ledger.Counts, op string, l limit, parse func(string) (int64, error)) error {
-	one, many := single(c, l), named(c, l.who)
+func nextUnquoted(c *ledger.CountLimits, op string, l limitEntry, parse func(string) (int64, error)) error {
+	one, many := singleLimit(c, l), namedLimit(c, l.who)
 	if op == "-=" {
 		if one != nil {
 			*one = nil
@@ -103,9 +103,9 @@ func next1(c *ledger.Counts, op string, l limit, parse func(string) (int64, erro
 		}
 		return nil
 	}
-	n, err := parse(l.most)
+	n, err := parse(l.max)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%w: %q of %s", errValue, l.most, l.name)
+		return fmt.Errorf("%w: %q of %s", errValue, l.max, l.name)
 	}
 	if one != nil {
 		*one = &n
@@ -119,18 +119,18 @@ func next1(c *ledger.Counts, op string, l limit, parse func(string) (int64, erro
 }
 
 // limitTexts writes counts, one limit in each text.
-func limitTexts(c ledger.Counts, text func(int64) string) (all []string) {
+func limitTexts(c ledger.CountLimits, text func(int64) string) (all []string) {
 	add := func(who, name string, n *int64) {
 		if n != nil {
 			all = append(all, fmt.Sprintf("[%s:%s=%s]", who, name, text(*n)))
 		}
 	}
-	add("o", everybody, c.Total)
-	add("u", each, c.PerUser)
-	add("g", each, c.PerUnixGroup)
-	add("p", each, c.PerGroup)
+	add("o", anyEntity, c.Total)
+	add("u", eachEntity, c.PerUser)
+	add("g", eachEntity, c.PerUnixGroup)
+	add("p", eachEntity, c.PerGroup)
 	for _, who := range []string{"u", "g", "p"} {
-		many := *named(&c, who)
+		many := *namedLimit(&c, who)
 		for _, name := range slices.Sorted(maps.Keys(many)) {
 			n := many[name]
 			add(who, name, &n)
@@ -139,6 +139,6 @@ func limitTexts(c ledger.Counts, text func(int64) string) (all []string) {
 	return all
 }
 
-func readCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
+func parseCount(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 func countText(n int64) string { return strconv.FormatInt(n, 10) }

@@ -6,10 +6,12 @@ import (
 )
 
 // Name is how a value's attribute is written.
-func (v Value) Attribute() string { return Change{Name: v.Name, Resource: v.Resource}.Attribute() }
+func (v AttributeValue) Attribute() string {
+	return AttributeChange{Name: v.Name, Resource: v.Resource}.Attribute()
+}
 
-// wanted reports whether a value is among the attributes that were asked for; all, if none were.
-func wanted(v Value, only []Change) bool {
+// isSelected reports whether a value is among the attributes that were asked for; all, if none were.
+func isSelected(v AttributeValue, only []AttributeChange) bool {
 	for _, c := range only {
 		if strings.EqualFold(c.Name, v.Name) && (c.Resource == "" || c.Resource == v.Resource) {
 			return true
@@ -18,8 +20,8 @@ func wanted(v Value, only []Change) bool {
 	return len(only) == 0
 }
 
-// Commands writes what makes an object what it is: the items of a list, and limits, each in a line of its own.
-func Commands(kind Kind, name string, values []Value, only []Change) string {
+// PrintCommands writes what makes an object what it is: the items of a list, and limits, each in a line of its own.
+func PrintCommands(kind ObjectKind, name string, values []AttributeValue, only []AttributeChange) string {
 	var b strings.Builder
 	subject := string(kind)
 	if name != "" {
@@ -27,7 +29,7 @@ func Commands(kind Kind, name string, values []Value, only []Change) string {
 	}
 	last := ""
 	for _, v := range values {
-		if !wanted(v, only) {
+		if !isSelected(v, only) {
 			continue
 		}
 		op := "="
@@ -35,13 +37,13 @@ func Commands(kind Kind, name string, values []Value, only []Change) string {
 			op = "+="
 		}
 		last = v.Attribute()
-		fmt.Fprintf(&b, "set %s %s %s %s\n", subject, v.Attribute(), op, quoted(v.Text))
+		fmt.Fprintf(&b, "set %s %s %s %s\n", subject, v.Attribute(), op, quotedText(v.Text))
 	}
 	return b.String()
 }
 
-// quoted puts quotes about what would not be read back otherwise.
-func quoted(text string) string {
+// quotedText puts quotes about what would not be read back otherwise.
+func quotedText(text string) string {
 	switch {
 	case text == "" || strings.ContainsAny(text, " \t,#'") && !strings.Contains(text, `"`):
 		return `"` + text + `"`
@@ -51,23 +53,23 @@ func quoted(text string) string {
 	return text
 }
 
-// Heading is the comment before the commands that make a part of what there is.
-func Heading(text string) string { return "#\n# " + text + "\n#\n" }
+// SectionHeading is the comment before the commands that make a part of what there is.
+func SectionHeading(text string) string { return "#\n# " + text + "\n#\n" }
 
-// Listing writes an object as list does: the items of a list in one line.
-func Listing(title string, values []Value, only []Change) string {
+// ListObject writes an object as list does: the items of a list in one line.
+func ListObject(title string, values []AttributeValue, only []AttributeChange) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, title)
-	for _, v := range Joined(values) {
-		if wanted(v, only) {
+	for _, v := range JoinedAttributes(values) {
+		if isSelected(v, only) {
 			fmt.Fprintf(&b, "    %s = %s\n", v.Attribute(), v.Text)
 		}
 	}
 	return b.String() + "\n"
 }
 
-// Joined puts the items of each list together, with commas between them.
-func Joined(values []Value) (all []Value) {
+// JoinedAttributes puts the items of each list together, with commas between them.
+func JoinedAttributes(values []AttributeValue) (all []AttributeValue) {
 	for _, v := range values {
 		if n := len(all); n > 0 && all[n-1].Attribute() == v.Attribute() {
 			all[n-1].Text += "," + v.Text

@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		{"delete queue a b=c", "qmgr: Syntax error - cannot locate attribute\ndelete queue a b=c\n               ^"},
 		{"set queue a;b c=d", "qmgr: Illegal object name: a;b\nset queue a;b c=d\n          ^"},
 	} {
-		cmd, ok, err := Parse(c.line)
+		cmd, ok, err := ParseCommand(c.line)
 		got := ""
 		if ok {
 			got = fmt.Sprintf("%s %s %v ", cmd.Verb, cmd.Kind, cmd.Names)
@@ -89,22 +89,22 @@ func TestApply(t *testing.T) {
 		{"colour = blue", "Undefined attribute: colour"},
 		{"scheduling = True", "Undefined attribute: scheduling"},
 	} {
-		q := ledger.Queue{Name: "q", Access: &ledger.Access{Users: ledger.Roll{Entries: []string{"-eve", "+"}}}}
+		q := ledger.QueuePolicy{Name: "q", Access: &ledger.QueueAccess{Users: ledger.ACL{Entries: []string{"-eve", "+"}}}}
 		total, user := int64(9), int64(2)
-		q.Running = ledger.Counts{Total: &total, PerUser: &user}
-		cmd, _, err := Parse("set queue q " + c.change)
+		q.Running = ledger.CountLimits{Total: &total, PerUser: &user}
+		cmd, _, err := ParseCommand("set queue q " + c.change)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := &Object{Queue: &q}
 		before := fmt.Sprint(Attributes(o))
-		if err = Apply(o, cmd.Changes[0]); err != nil {
-			if err.Error() != c.want || Number(err) == 0 || fmt.Sprint(Attributes(o)) != before {
+		if err = ApplyChange(o, cmd.Changes[0]); err != nil {
+			if err.Error() != c.want || ErrorNumber(err) == 0 || fmt.Sprint(Attributes(o)) != before {
 				t.Errorf("%s: got %v, want %s", c.change, err, c.want)
 			}
 			continue
 		}
-		if got := Listing("", Attributes(o), nil); !strings.Contains(got, "    "+c.want+"\n") {
+		if got := ListObject("", Attributes(o), nil); !strings.Contains(got, "    "+c.want+"\n") {
 			t.Errorf("%s: want %s, got %s", c.change, c.want, got)
 		}
 	}
@@ -118,7 +118,7 @@ func randomChanges(rng *rand.Rand) (lines []string) {
 			"resources_min.ncpus", "resources_default.walltime", "default_chunk.ngpus", "resources_max.nodect", "max_array_size", "kill_delay", "enabled", "started", "from_route_only",
 			"Priority", "band", "allowed_users", "max_running", "nonsense")
 		value := pick("[u:PBS_GENERIC=3]", "[u:ada=10],[g:phys=2gb]", "[o:PBS_ALL=7]", "[p:sci=4],[p:PBS_GENERIC=1]", "ann,-bob@*.x", "True", "False", "a,b", "Route", "Execution", "17", "4gb", "1:00:00", "production", "batch")
-		lines = append(lines, fmt.Sprintf("set queue q %s %s %s", attr, pick("=", "=", "+=", "-="), quoted(value)))
+		lines = append(lines, fmt.Sprintf("set queue q %s %s %s", attr, pick("=", "=", "+=", "-="), quotedText(value)))
 	}
 	return lines
 }
@@ -127,36 +127,36 @@ func randomChanges(rng *rand.Rand) (lines []string) {
 func TestRoundTrip(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		queues := [2]ledger.Queue{{Name: "q"}, {Name: "q"}}
+		queues := [2]ledger.QueuePolicy{{Name: "q"}, {Name: "q"}}
 		for i := range queues {
-			feed(t, &queues[i], strings.Join(randomChanges(rng), "\n"))
+			applyCommands(t, &queues[i], strings.Join(randomChanges(rng), "\n"))
 		}
-		again := ledger.Queue{Name: "q"}
-		text := Commands(Queue, "q", Attributes(&Object{Queue: &queues[0]}), nil)
-		if refused := feed(t, &again, text); refused > 0 {
+		again := ledger.QueuePolicy{Name: "q"}
+		text := PrintCommands(Queue, "q", Attributes(&Object{Queue: &queues[0]}), nil)
+		if refused := applyCommands(t, &again, text); refused > 0 {
 			t.Fatalf("seed %d: of\n%s%d lines are refused", seed, text, refused)
 		}
-		if got := Commands(Queue, "q", Attributes(&Object{Queue: &again}), nil); got != text {
+		if got := PrintCommands(Queue, "q", Attributes(&Object{Queue: &again}), nil); got != text {
 			t.Fatalf("seed %d: of\n%scame\n%s", seed, text, got)
 		}
-		patch, err := Patch(queues[0], queues[1])
+		patch, err := PatchFor(queues[0], queues[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := merged(t, queues[0], patch), document(t, queues[1]); !reflect.DeepEqual(got, want) {
+		if got, want := mergePatch(t, queues[0], patch), objectDocument(t, queues[1]); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: with %v came %v, want %v", seed, patch, got, want)
 		}
 	}
 }
 
-func feed(t *testing.T, q *ledger.Queue, lines string) (refused int) {
+func applyCommands(t *testing.T, q *ledger.QueuePolicy, lines string) (refused int) {
 	for line := range strings.Lines(lines) {
-		cmd, _, err := Parse(strings.TrimSpace(line))
+		cmd, _, err := ParseCommand(strings.TrimSpace(line))
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
 		for _, c := range cmd.Changes {
-			if Apply(&Object{Queue: q}, c) != nil {
+			if ApplyChange(&Object{Queue: q}, c) != nil {
 				refused++
 			}
 		}
@@ -164,7 +164,7 @@ func feed(t *testing.T, q *ledger.Queue, lines string) (refused int) {
 	return refused
 }
 
-func document(t *testing.T, v any) (doc map[string]any) {
+func objectDocument(t *testing.T, v any) (doc map[string]any) {
 	text, err := json.Marshal(v)
 	if err == nil {
 		err = json.Unmarshal(text, &doc)
@@ -175,20 +175,20 @@ func document(t *testing.T, v any) (doc map[string]any) {
 	return doc
 }
 
-// merged is RFC 7396, written down as its section 2 has it.
-func merged(t *testing.T, target any, patch map[string]any) map[string]any {
+// mergePatch is RFC 7396, written down as its section 2 has it.
+func mergePatch(t *testing.T, target any, patch map[string]any) map[string]any {
 	doc, ok := target.(map[string]any)
 	if !ok {
 		doc = map[string]any{}
 		if target != nil && reflect.TypeOf(target).Kind() == reflect.Struct {
-			doc = document(t, target)
+			doc = objectDocument(t, target)
 		}
 	}
 	for key, v := range patch {
 		if v == nil {
 			delete(doc, key)
 		} else if inner, ok := v.(map[string]any); ok {
-			doc[key] = merged(t, doc[key], inner)
+			doc[key] = mergePatch(t, doc[key], inner)
 		} else {
 			doc[key] = v
 		}
@@ -211,7 +211,7 @@ func TestSplit(t *testing.T) {
 		{"", []string{""}},
 		{";;", []string{"", "", ""}},
 	} {
-		if got := Split(c.line); !slices.Equal(got, c.want) {
+		if got := SplitCommands(c.line); !slices.Equal(got, c.want) {
 			t.Errorf("%q: got %q, want %q", c.line, got, c.want)
 		}
 	}
@@ -220,7 +220,7 @@ func TestSplit(t *testing.T) {
 // TestAll holds that all objects are meant only by whoever says so.
 func TestAll(t *testing.T) {
 	for line, want := range map[string]bool{"delete queue": false, "delete queue @default": true, "delete queue a@default": false, "set node @ state = offline": true, "set node state = offline": false} {
-		if cmd, _, err := Parse(line); err != nil || cmd.All != want {
+		if cmd, _, err := ParseCommand(line); err != nil || cmd.All != want {
 			t.Errorf("%q: got %v, %v, want %v", line, cmd.All, err, want)
 		}
 	}

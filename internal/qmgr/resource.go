@@ -13,62 +13,64 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// resource is one by PBS's name: where it stands in an extent, how it is read and written, and how it is called where amounts are counted.
-type resource struct {
+// resourceSpec is one by PBS's name: where it stands in an extent, how it is read and written, and how it is called where amounts are counted.
+type resourceSpec struct {
 	name   string
-	amount string // in a ledger.Amount; empty: it is not counted there
-	field  func(e *ledger.Extent) (get func() *int64, set func(*int64))
+	amount string // in a ledger.AmountLimits; empty: it is not counted there
+	field  func(e *ledger.ResourceRange) (get func() *int64, set func(*int64))
 	parse  func(string) (int64, error)
 	text   func(int64) string
 }
 
-// resources lists them in the order in which they are written.
-func resources() []resource {
-	plain := func(at func(*ledger.Extent) **int64) func(e *ledger.Extent) (func() *int64, func(*int64)) {
-		return func(e *ledger.Extent) (func() *int64, func(*int64)) {
+// builtinResources lists them in the order in which they are written.
+func builtinResources() []resourceSpec {
+	plain := func(at func(*ledger.ResourceRange) **int64) func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+		return func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
 			return func() *int64 { return *at(e) }, func(n *int64) { *at(e) = n }
 		}
 	}
-	size := func(at func(*ledger.Extent) **roost.Bytes) func(e *ledger.Extent) (func() *int64, func(*int64)) {
-		return func(e *ledger.Extent) (func() *int64, func(*int64)) {
+	size := func(at func(*ledger.ResourceRange) **roost.Bytes) func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+		return func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
 			return func() *int64 { return (*int64)(*at(e)) }, func(n *int64) { *at(e) = (*roost.Bytes)(n) }
 		}
 	}
-	cores := func(e *ledger.Extent) (func() *int64, func(*int64)) {
-		return func() *int64 { return (*int64)(e.CPUs) }, func(n *int64) { e.CPUs = (*ledger.Cores)(n) }
+	cores := func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+		return func() *int64 { return (*int64)(e.CPUs) }, func(n *int64) { e.CPUs = (*ledger.CoreCount)(n) }
 	}
-	other := func(name string) func(e *ledger.Extent) (func() *int64, func(*int64)) {
-		return func(e *ledger.Extent) (func() *int64, func(*int64)) { return getOther(e, name), setOther(e, name) }
+	other := func(name string) func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+		return func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+			return otherAmount(e, name), setOtherAmount(e, name)
+		}
 	}
-	return []resource{
-		{"cput", "", other("cput"), readLength, lengthText},
-		{"disk", "disk_bytes", size(func(e *ledger.Extent) **roost.Bytes { return &e.Disk }), readSize, sizeText},
-		{"file", "", other("file"), readSize, sizeText},
-		{"mem", "memory_bytes", size(func(e *ledger.Extent) **roost.Bytes { return &e.Memory }), readSize, sizeText},
-		{"ncpus", "cpus", cores, readCores, func(n int64) string { return roost.MilliCPU(n).String() }},
-		{"ngpus", "gpus", plain(func(e *ledger.Extent) **int64 { return &e.GPUs }), readCount, countText},
-		{"nodect", "", plain(func(e *ledger.Extent) **int64 { return &e.Nodes }), readCount, countText},
-		{"pcput", "", other("pcput"), readLength, lengthText},
-		{"pmem", "", other("pmem"), readSize, sizeText},
-		{"pvmem", "", other("pvmem"), readSize, sizeText},
-		{"vmem", "", other("vmem"), readSize, sizeText},
-		{"walltime", "", plain(func(e *ledger.Extent) **int64 { return &e.Walltime }), readLength, lengthText},
+	return []resourceSpec{
+		{"cput", "", other("cput"), parseDuration, durationText},
+		{"disk", "disk_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes { return &e.Disk }), parseSize, sizeText},
+		{"file", "", other("file"), parseSize, sizeText},
+		{"mem", "memory_bytes", size(func(e *ledger.ResourceRange) **roost.Bytes { return &e.Memory }), parseSize, sizeText},
+		{"ncpus", "cpus", cores, parseCores, func(n int64) string { return roost.MilliCPU(n).String() }},
+		{"ngpus", "gpus", plain(func(e *ledger.ResourceRange) **int64 { return &e.GPUs }), parseCount, countText},
+		{"nodect", "", plain(func(e *ledger.ResourceRange) **int64 { return &e.Nodes }), parseCount, countText},
+		{"pcput", "", other("pcput"), parseDuration, durationText},
+		{"pmem", "", other("pmem"), parseSize, sizeText},
+		{"pvmem", "", other("pvmem"), parseSize, sizeText},
+		{"vmem", "", other("vmem"), parseSize, sizeText},
+		{"walltime", "", plain(func(e *ledger.ResourceRange) **int64 { return &e.Walltime }), parseDuration, durationText},
 	}
 }
 
-// getOther and setOther are how one of the others of an extent is read and set. The map may be another object's, too.
-func getOther(e *ledger.Extent, name string) func() *int64 {
+// otherAmount and setOtherAmount are how one of the others of an extent is read and set. The map may be another object's, too.
+func otherAmount(e *ledger.ResourceRange, name string) func() *int64 {
 	return func() *int64 {
-		if n, ok := e.Others[name]; ok {
+		if n, ok := e.OtherBounds[name]; ok {
 			return &n
 		}
 		return nil
 	}
 }
 
-func setOther(e *ledger.Extent, name string) func(*int64) {
+func setOtherAmount(e *ledger.ResourceRange, name string) func(*int64) {
 	return func(n *int64) {
-		own := maps.Clone(e.Others)
+		own := maps.Clone(e.OtherBounds)
 		if n == nil {
 			delete(own, name)
 		} else if own == nil {
@@ -76,50 +78,52 @@ func setOther(e *ledger.Extent, name string) func(*int64) {
 		} else {
 			own[name] = *n
 		}
-		if e.Others = own; len(own) == 0 {
-			e.Others = nil
+		if e.OtherBounds = own; len(own) == 0 {
+			e.OtherBounds = nil
 		}
 	}
 }
 
-// counted is a resource that is counted for the pool.
-func counted(name string) resource {
+// countedResource is a resource that is counted for the pool.
+func countedResource(name string) resourceSpec {
 	name = strings.ToLower(name)
-	field := func(e *ledger.Extent) (func() *int64, func(*int64)) { return getOther(e, name), setOther(e, name) }
-	return resource{name: name, field: field, parse: readCount, text: countText}
+	field := func(e *ledger.ResourceRange) (func() *int64, func(*int64)) {
+		return otherAmount(e, name), setOtherAmount(e, name)
+	}
+	return resourceSpec{name: name, field: field, parse: parseCount, text: countText}
 }
 
-// all lists the resources of an extent, with those that are counted for the pool.
-func all(e *ledger.Extent) []resource {
-	list := resources()
-	for _, name := range slices.Sorted(maps.Keys(e.Others)) {
+// allResources lists the resources of an extent, with those that are counted for the pool.
+func allResources(e *ledger.ResourceRange) []resourceSpec {
+	list := builtinResources()
+	for _, name := range slices.Sorted(maps.Keys(e.OtherBounds)) {
 		if !slices.Contains(ledger.BoundNames(), name) {
-			list = append(list, counted(name))
+			list = append(list, countedResource(name))
 		}
 	}
 	return list
 }
 
-// resourceOf finds one by its name.
-func resourceOf(name string) (resource, error) {
-	for _, r := range resources() {
+// findResource finds one by its name.
+func findResource(name string) (resourceSpec, error) {
+	for _, r := range builtinResources() {
 		if r.name == name {
 			return r, nil
 		}
 	}
-	return resource{}, fmt.Errorf("%w: %s", errResource, name)
+	return resourceSpec{}, fmt.Errorf("%w: %s", errResource, name)
 }
 
-// counter is how a resource is read and written where amounts of it are counted: cores are whole there.
-func (r resource) counter() (parse func(string) (int64, error), text func(int64) string) {
+// countAccess is how a resource is read and written where amounts of it are counted: cores are whole there.
+func (r resourceSpec) countAccess() (parse func(string) (int64, error), text func(int64) string) {
 	if r.name == "ncpus" {
-		return readCount, countText
+		return parseCount, countText
 	}
 	return r.parse, r.text
 }
 
-func readSize(text string) (int64, error) {
-	n, ok := pbs.Size(text)
+func parseSize(text string) (int64, error) {
+	n, ok := pbs.ParseSizeValue(text)
 	if !ok {
 		return 0, errValue
 	}
@@ -136,17 +140,17 @@ func sizeText(n int64) string {
 	return strconv.FormatInt(n, 10) + units[at]
 }
 
-func readLength(text string) (int64, error) {
-	d, ok := pbs.Length(text)
+func parseDuration(text string) (int64, error) {
+	d, ok := pbs.ParseDuration(text)
 	if !ok {
 		return 0, errValue
 	}
 	return int64((d + time.Second - 1) / time.Second), nil
 }
 
-func lengthText(s int64) string { return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60) }
+func durationText(s int64) string { return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60) }
 
-func readCores(text string) (int64, error) {
+func parseCores(text string) (int64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f >= 0 && f <= 1e9) || strings.ContainsAny(text, "eExX") {
 		return 0, errValue

@@ -10,12 +10,12 @@ import (
 	"github.com/roost-batch/roost/negotiator/ledger"
 )
 
-// scheduling is whether anything starts in the pool.
-func scheduling() row {
-	return row{name: "scheduling", server: true,
-		tell: func(o *Object) []string { return truthText(!o.Pool.Stopped) },
-		change: func(o *Object, op, text string) error {
-			v, ok := pbs.Truth(text)
+// schedulingText is whether anything starts in the pool.
+func schedulingText() attributeSpec {
+	return attributeSpec{name: "scheduling", server: true,
+		text: func(o *Object) []string { return truthText(!o.Pool.Stopped) },
+		set: func(o *Object, op, text string) error {
+			v, ok := pbs.ParseBool(text)
 			if !ok || op != "=" {
 				return fmt.Errorf("%w: %q is neither True nor False", errValue, text)
 			}
@@ -26,16 +26,16 @@ func scheduling() row {
 	}
 }
 
-// text is words of the server's.
-func text(name string, at func(o *Object) *string) row {
-	return row{name: name, server: true,
-		tell: func(o *Object) []string {
+// serverText is words of the server's.
+func serverText(name string, at func(o *Object) *string) attributeSpec {
+	return attributeSpec{name: name, server: true,
+		text: func(o *Object) []string {
 			if *at(o) == "" {
 				return nil
 			}
 			return []string{*at(o)}
 		},
-		change: func(o *Object, op, value string) error {
+		set: func(o *Object, op, value string) error {
 			if op == "+=" {
 				value = *at(o) + value
 			} else if op == "-=" {
@@ -48,12 +48,12 @@ func text(name string, at func(o *Object) *string) row {
 	}
 }
 
-// people are users who may do what others may not, each as user@host.
-func people(name string, at func(o *Object) *[]string) row {
-	r := list(name, at)
+// usersAttribute are users who may do what others may not, each as user@host.
+func usersAttribute(name string, at func(o *Object) *[]string) attributeSpec {
+	r := listAttribute(name, at)
 	r.queue, r.server = false, true
-	change := r.change
-	r.change = func(o *Object, op, text string) error {
+	change := r.set
+	r.set = func(o *Object, op, text string) error {
 		for _, one := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
 			user, host, at := strings.Cut(one, "@")
 			if !at || user == "" || host == "" || strings.Contains(user, "*") || strings.Contains(host, "*") && host != "*" {
@@ -65,40 +65,40 @@ func people(name string, at func(o *Object) *[]string) row {
 	return r
 }
 
-// available is how much there is of what is counted for the whole pool. Of what machines have it is how much of it may be in use at once, and so a limit.
-func available() row {
-	return row{name: "resources_available", server: true,
-		parts: func(o *Object) []Value { return o.Available },
-		part: func(o *Object, resource, op, text string) error {
-			if r, err := resourceOf(resource); err == nil && r.amount != "" {
-				return wholeAmount("", "o:"+everybody, func(o *Object) *ledger.Amount { return runningAmounts(o, false) }).part(o, resource, op, text)
+// availableAmounts is how much there is of what is counted for the whole pool. Of what machines have it is how much of it may be in use at once, and so a limit.
+func availableAmounts() attributeSpec {
+	return attributeSpec{name: "resources_available", server: true,
+		resourceTexts: func(o *Object) []AttributeValue { return o.Available },
+		setResource: func(o *Object, resource, op, text string) error {
+			if r, err := findResource(resource); err == nil && r.amount != "" {
+				return oldAmountLimitAttribute("", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }).setResource(o, resource, op, text)
 			} else if err == nil {
 				return fmt.Errorf("%w: %s is not counted", errResource, r.name)
 			}
 			resource = strings.ToLower(resource) // as names of limits are
 			now := slices.Clone(o.Available)
-			at := slices.IndexFunc(now, func(v Value) bool { return v.Resource == resource })
+			at := slices.IndexFunc(now, func(v AttributeValue) bool { return v.Resource == resource })
 			if op == "" {
 				if at >= 0 {
 					o.Available = slices.Delete(now, at, at+1)
 				}
 				return nil
 			}
-			n, err := readCount(text)
+			n, err := parseCount(text)
 			if err != nil || n < 0 {
 				return fmt.Errorf("%w: %q of %s, which is counted in whole numbers", errValue, text, resource)
 			}
 			if at < 0 {
-				now, at = append(now, Value{Name: "resources_available", Resource: resource, Text: "0"}), len(now)
+				now, at = append(now, AttributeValue{Name: "resources_available", Resource: resource, Text: "0"}), len(now)
 			}
-			has, _ := readCount(now[at].Text)
+			has, _ := parseCount(now[at].Text)
 			if op == "+=" {
 				n += has
 			} else if op == "-=" {
 				n = max(has-n, 0)
 			}
 			now[at].Text = strconv.FormatInt(n, 10)
-			slices.SortFunc(now, func(a, b Value) int { return strings.Compare(a.Resource, b.Resource) })
+			slices.SortFunc(now, func(a, b AttributeValue) int { return strings.Compare(a.Resource, b.Resource) })
 			o.Available = now
 			return nil
 		},

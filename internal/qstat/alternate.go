@@ -9,38 +9,38 @@ import (
 	"time"
 )
 
-// Alternate is the other list of OpenPBS, that of -a, -i, -r, -u, -n, -s, -H, -G, -M and -T.
-type Alternate struct {
-	W         io.Writer
+// AlternateList is the other list of OpenPBS, that of -a, -i, -r, -u, -n, -s, -H, -G, -M and -T.
+type AlternateList struct {
+	Writer    io.Writer
 	Server    string // the name above the list
 	Wide      bool
 	Hosts     bool // -n: where each job runs
 	Comments  bool // -s
-	Behind    bool // -1: both in the job's own line
+	SameLine  bool // -1: both in the job's own line
 	Gigabytes bool // -G
 	Megawords bool // -M
 	Estimates bool // -T: when each starts in place of for how long it has run
 	Now       time.Time
 
-	open bool
-	held []*Row // -T: they come in the order of their starts
+	headPrinted bool
+	pendingRows []*JobRow // -T: they come in the order of their starts
 }
 
 // Print adds a job.
-func (t *Alternate) Print(r *Row) error {
+func (t *AlternateList) Print(r *JobRow) error {
 	if t.Estimates {
-		kept := *r
-		t.held = append(t.held, &kept)
+		pendingRow := *r
+		t.pendingRows = append(t.pendingRows, &pendingRow)
 		return nil
 	}
-	return t.print(r)
+	return t.printRow(r)
 }
 
 // Close prints what was held back for its order: what runs first, by its start, then what is expected to, and last what nobody can say of.
-func (t *Alternate) Close() error {
+func (t *AlternateList) Close() error {
 	now := t.Now.Unix()
-	slices.SortStableFunc(t.held, func(a, b *Row) int {
-		place := func(r *Row) (group int, at int64) {
+	slices.SortStableFunc(t.pendingRows, func(a, b *JobRow) int {
+		place := func(r *JobRow) (group int, at int64) {
 			switch {
 			case r.Started > 0:
 				return 0, r.Started
@@ -53,34 +53,34 @@ func (t *Alternate) Close() error {
 		gb, tb := place(b)
 		return cmp.Or(cmp.Compare(ga, gb), cmp.Compare(ta, tb))
 	})
-	for _, r := range t.held {
-		if err := t.print(r); err != nil {
+	for _, r := range t.pendingRows {
+		if err := t.printRow(r); err != nil {
 			return err
 		}
 	}
-	t.held = nil
+	t.pendingRows = nil
 	return nil
 }
 
 // The columns: id, user, queue, name, session, nodes, tasks; the rest is alike in both.
 var (
-	narrow = [7]int{15, 8, 8, 10, 6, 3, 3}
-	broad  = [7]int{30, 15, 15, 15, 8, 4, 5}
-	heads  = [7]string{"Job ID", "Username", "Queue", "Jobname", "SessID", "NDS", "TSK"}
+	narrowWidths = [7]int{15, 8, 8, 10, 6, 3, 3}
+	wideWidths   = [7]int{30, 15, 15, 15, 8, 4, 5}
+	columnHeads  = [7]string{"Job ID", "Username", "Queue", "Jobname", "SessID", "NDS", "TSK"}
 )
 
-func (t *Alternate) widths() *[7]int {
+func (t *AlternateList) columnWidths() *[7]int {
 	if t.Wide {
-		return &broad
+		return &wideWidths
 	}
-	return &narrow
+	return &narrowWidths
 }
 
-func (t *Alternate) head() error {
-	w := t.widths()
+func (t *AlternateList) printHeader() error {
+	w := t.columnWidths()
 	var names, dashes strings.Builder
 	left := 0
-	for i, head := range heads {
+	for i, head := range columnHeads {
 		fmt.Fprintf(&names, "%-*s ", w[i], head)
 		dashes.WriteString(strings.Repeat("-", w[i]) + " ")
 		left += w[i] + 1
@@ -100,65 +100,65 @@ func (t *Alternate) head() error {
 			above = strings.Repeat(" ", 75) + "Est\n"
 		}
 	}
-	_, err := fmt.Fprintf(t.W, "\n%s: \n%s%s%s%sMemory Time  S Time\n%s------ ----- - -----\n",
+	_, err := fmt.Fprintf(t.Writer, "\n%s: \n%s%s%s%sMemory Time  S Time\n%s------ ----- - -----\n",
 		t.Server, above, strings.Repeat(" ", left), wanted, names.String(), dashes.String())
 	return err
 }
 
-// none stands for what there is not. Columns show as much of it as they have space for.
-const none = " -- "
+// noValue stands for what there is not. Columns show as much of it as they have space for.
+const noValue = " -- "
 
-func (t *Alternate) print(r *Row) error {
-	if !t.open {
-		t.open = true
-		if err := t.head(); err != nil {
+func (t *AlternateList) printRow(r *JobRow) error {
+	if !t.headPrinted {
+		t.headPrinted = true
+		if err := t.printHeader(); err != nil {
 			return err
 		}
 	}
-	w := t.widths()
+	w := t.columnWidths()
 	or := func(text string) string {
 		if text == "" {
-			return none
+			return noValue
 		}
 		return text
 	}
 	fit := func(text string, width int) string {
-		if text = or(text); text == none {
+		if text = or(text); text == noValue {
 			return text[:min(len(text), width)]
 		}
-		return cut(text, width)
+		return cutText(text, width)
 	}
 	plain := func(text string, width int) string { text = or(text); return text[:min(len(text), width)] }
-	wanted, spent := r.WantWall, r.Wall
-	if r.WantCPU != "" {
-		wanted, spent = r.WantCPU, r.CPU
+	wanted, spent := r.RequestedWall, r.Wall
+	if r.RequestedCPU != "" {
+		wanted, spent = r.RequestedCPU, r.CPU
 	}
 	if t.Estimates {
 		spent = "--"
 		if strings.Contains("QSB", or(r.State)) {
-			spent = estimate(r.Estimate, t.Now)
+			spent = estimateText(r.Estimate, t.Now)
 		}
 	}
 	end := "\n"
-	if t.Behind {
+	if t.SameLine {
 		end = " "
 	}
-	_, err := fmt.Fprintf(t.W, "%-*s %-*s %-*s %-*s %*s %*s %*s %6s %5s %1s %5s%s", w[0], fit(r.ID, w[0]), w[1], fit(r.User, w[1]), w[2], fit(r.Queue, w[2]),
+	_, err := fmt.Fprintf(t.Writer, "%-*s %-*s %-*s %-*s %*s %*s %*s %6s %5s %1s %5s%s", w[0], fit(r.ID, w[0]), w[1], fit(r.User, w[1]), w[2], fit(r.Queue, w[2]),
 		w[3], fit(r.Name, w[3]), w[4], fit(r.Session, w[4]), w[5], fit(r.Nodes, w[5]), w[6], fit(r.Tasks, w[6]),
-		plain(t.size(r.Memory), 6), plain(wanted, 5), plain(r.State, 1), plain(spent, 5), end)
+		plain(t.sizeText(r.Memory), 6), plain(wanted, 5), plain(r.State, 1), plain(spent, 5), end)
 	if err == nil && t.Hosts {
-		err = t.hosts(r.Host)
+		err = t.printHosts(r.Host)
 	}
 	if err == nil && t.Comments {
-		_, err = fmt.Fprintf(t.W, "   %s\n", Visible(t.comment(or(r.Comment))))
-	} else if err == nil && t.Behind && !t.Hosts {
-		_, err = io.WriteString(t.W, "\n")
+		_, err = fmt.Fprintf(t.Writer, "   %s\n", VisibleText(t.commentText(or(r.Comment))))
+	} else if err == nil && t.SameLine && !t.Hosts {
+		_, err = io.WriteString(t.Writer, "\n")
 	}
 	return err
 }
 
-// comment is as much of a comment as a line of OpenPBS has space for.
-func (t *Alternate) comment(text string) string {
+// commentText is as much of a comment as a line of OpenPBS has space for.
+func (t *AlternateList) commentText(text string) string {
 	most := 74
 	if t.Wide {
 		most = 114
@@ -169,10 +169,10 @@ func (t *Alternate) comment(text string) string {
 	return strings.ToValidUTF8(text[:most-4], "") + "..."
 }
 
-// hosts prints where a job runs, the machines without their domains, as many to a line as fit.
-func (t *Alternate) hosts(list string) error {
+// printHosts prints where a job runs, the machines without their domains, as many to a line as fit.
+func (t *AlternateList) printHosts(list string) error {
 	if list == "" {
-		list = none
+		list = noValue
 	}
 	var all []string
 	line := ""
@@ -186,12 +186,12 @@ func (t *Alternate) hosts(list string) error {
 	all = append(all, strings.TrimSuffix(line, "+"))
 	for i, line := range all {
 		before, end := "   ", "\n"
-		if t.Behind {
+		if t.SameLine {
 			if before = ""; i+1 < len(all) {
 				end = ""
 			}
 		}
-		if _, err := io.WriteString(t.W, before+Visible(line)+end); err != nil {
+		if _, err := io.WriteString(t.Writer, before+VisibleText(line)+end); err != nil {
 			return err
 		}
 	}

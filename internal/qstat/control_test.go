@@ -13,15 +13,15 @@ import (
 func TestNoFormatPassesControlCharacters(t *testing.T) {
 	evil := "/tmp/e\x1b[31m\x9bx\u009b2J\x07\r\x9b\x9b\xff\x9by é\x80"
 	long := strings.Repeat("p", 100) + evil + strings.Repeat(",q", 50) + evil
-	o := &Object{Kind: Jobs, Name: "1.pool", Attributes: []Attribute{
+	o := &Object{Kind: Jobs, Name: "1.pool", Attributes: []ObjectAttribute{
 		{Name: "Account_Name", Value: evil}, {Name: "Output_Path", Value: long}, {Name: "Resource_List", Resource: "software", Value: evil}, {Name: "Variable_List", List: []string{"A=" + evil, "B=" + long}},
 	}}
-	for name, of := range map[string]func(*bytes.Buffer) Full{
-		"lines": func(b *bytes.Buffer) Full { return NewLines(b, false) },
-		"wide":  func(b *bytes.Buffer) Full { return NewLines(b, true) },
-		"dsv":   func(b *bytes.Buffer) Full { return NewDelimited(b, "|") },
-		"json":  func(b *bytes.Buffer) Full { return NewJSON(b, time.Unix(0, 0), "1", "pool") },
-		"xml":   func(b *bytes.Buffer) Full { return NewXML(b, true) },
+	for name, of := range map[string]func(*bytes.Buffer) FullPrinter{
+		"lines": func(b *bytes.Buffer) FullPrinter { return NewLines(b, false) },
+		"wide":  func(b *bytes.Buffer) FullPrinter { return NewLines(b, true) },
+		"dsv":   func(b *bytes.Buffer) FullPrinter { return NewDelimited(b, "|") },
+		"json":  func(b *bytes.Buffer) FullPrinter { return NewJSON(b, time.Unix(0, 0), "1", "pool") },
+		"xml":   func(b *bytes.Buffer) FullPrinter { return NewXML(b, true) },
 	} {
 		var b bytes.Buffer
 		f := of(&b)

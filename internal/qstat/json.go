@@ -11,109 +11,109 @@ import (
 	"unicode/utf8"
 )
 
-// document is the format of qstat -f -F json, laid out as OpenPBS's library does, a tab a level.
-type document struct {
-	w    io.Writer
-	b    []byte
-	open bool // there was an object
+// jsonPrinter is the format of qstat -f -F json, laid out as OpenPBS's library does, a tab a level.
+type jsonPrinter struct {
+	w         io.Writer
+	buffer    []byte
+	hasObject bool // there was an object
 }
 
 // NewJSON returns what prints one JSON document of all objects. The key of their kind is not there when there are none. Begin is written at once.
-func NewJSON(w io.Writer, now time.Time, version, server string) Full {
-	d := &document{w: w}
-	d.b = append(d.b, "{\n\t\"timestamp\":\t"...)
-	d.b = strconv.AppendInt(d.b, now.Unix(), 10)
-	d.b = append(d.b, ",\n\t\"pbs_version\":\t"...)
-	d.b = appendString(d.b, version)
-	d.b = append(d.b, ",\n\t\"pbs_server\":\t"...)
-	d.b = appendString(d.b, server)
+func NewJSON(w io.Writer, now time.Time, version, server string) FullPrinter {
+	d := &jsonPrinter{w: w}
+	d.buffer = append(d.buffer, "{\n\t\"timestamp\":\t"...)
+	d.buffer = strconv.AppendInt(d.buffer, now.Unix(), 10)
+	d.buffer = append(d.buffer, ",\n\t\"pbs_version\":\t"...)
+	d.buffer = appendString(d.buffer, version)
+	d.buffer = append(d.buffer, ",\n\t\"pbs_server\":\t"...)
+	d.buffer = appendString(d.buffer, server)
 	return d
 }
 
-func (d *document) Print(o *Object) error {
-	if !d.open {
-		d.open = true
-		d.b = append(append(append(d.b, ",\n\t\""...), o.Kind.key()...), "\":\t{\n\t\t"...)
+func (d *jsonPrinter) Print(o *Object) error {
+	if !d.hasObject {
+		d.hasObject = true
+		d.buffer = append(append(append(d.buffer, ",\n\t\""...), o.Kind.jsonKey()...), "\":\t{\n\t\t"...)
 	} else {
-		d.b = append(d.b, ",\n\t\t"...)
+		d.buffer = append(d.buffer, ",\n\t\t"...)
 	}
-	d.b = append(appendString(d.b, o.Name), ":\t{"...)
+	d.buffer = append(appendString(d.buffer, o.Name), ":\t{"...)
 	for i := 0; i < len(o.Attributes); i++ {
 		if i > 0 {
-			d.b = append(d.b, ',')
+			d.buffer = append(d.buffer, ',')
 		}
 		a := &o.Attributes[i]
-		d.key(3, a.Name)
+		d.beginEntry(3, a.Name)
 		switch {
 		case a.Resource != "":
 			last := i
 			for last+1 < len(o.Attributes) && o.Attributes[last+1].Name == a.Name {
 				last++
 			}
-			d.resources(o.Attributes[i : last+1])
+			d.writeResources(o.Attributes[i : last+1])
 			i = last
 		case a.List != nil:
-			d.list(a.List)
-		case alwaysText(a.Name):
-			d.b = appendString(d.b, a.Value)
+			d.writeList(a.List)
+		case isAlwaysText(a.Name):
+			d.buffer = appendString(d.buffer, a.Value)
 		default:
-			d.b = appendValue(d.b, a.Value)
+			d.buffer = appendValue(d.buffer, a.Value)
 		}
 	}
-	d.b = append(d.b, "\n\t\t}"...)
+	d.buffer = append(d.buffer, "\n\t\t}"...)
 	return d.flush()
 }
 
-// key begins an entry of an object, so many levels deep.
-func (d *document) key(depth int, name string) {
-	d.b = append(d.b, '\n')
+// beginEntry begins an entry of an object, so many levels deep.
+func (d *jsonPrinter) beginEntry(depth int, name string) {
+	d.buffer = append(d.buffer, '\n')
 	for range depth {
-		d.b = append(d.b, '\t')
+		d.buffer = append(d.buffer, '\t')
 	}
-	d.b = append(appendString(d.b, name), ":\t"...)
+	d.buffer = append(appendString(d.buffer, name), ":\t"...)
 }
 
-func (d *document) resources(list []Attribute) {
-	d.b = append(d.b, '{')
+func (d *jsonPrinter) writeResources(list []ObjectAttribute) {
+	d.buffer = append(d.buffer, '{')
 	for i := range list {
 		if i > 0 {
-			d.b = append(d.b, ',')
+			d.buffer = append(d.buffer, ',')
 		}
-		d.key(4, list[i].Resource)
-		d.b = appendValue(d.b, list[i].Value)
+		d.beginEntry(4, list[i].Resource)
+		d.buffer = appendValue(d.buffer, list[i].Value)
 	}
-	d.b = append(d.b, "\n\t\t\t}"...)
+	d.buffer = append(d.buffer, "\n\t\t\t}"...)
 }
 
-func (d *document) list(items []string) {
-	d.b = append(d.b, '{')
+func (d *jsonPrinter) writeList(items []string) {
+	d.buffer = append(d.buffer, '{')
 	for i, item := range items {
 		if i > 0 {
-			d.b = append(d.b, ',')
+			d.buffer = append(d.buffer, ',')
 		}
 		name, value, _ := strings.Cut(item, "=")
-		d.key(4, name)
-		d.b = appendValue(d.b, value)
+		d.beginEntry(4, name)
+		d.buffer = appendValue(d.buffer, value)
 	}
-	d.b = append(d.b, "\n\t\t\t}"...)
+	d.buffer = append(d.buffer, "\n\t\t\t}"...)
 }
 
-func (d *document) Close() error {
-	if d.open {
-		d.b = append(d.b, "\n\t}"...)
+func (d *jsonPrinter) Close() error {
+	if d.hasObject {
+		d.buffer = append(d.buffer, "\n\t}"...)
 	}
-	d.b = append(d.b, "\n}\n"...)
+	d.buffer = append(d.buffer, "\n}\n"...)
 	return d.flush()
 }
 
-func (d *document) flush() error {
-	_, err := d.w.Write(d.b)
-	d.b = d.b[:0]
+func (d *jsonPrinter) flush() error {
+	_, err := d.w.Write(d.buffer)
+	d.buffer = d.buffer[:0]
 	return err
 }
 
-// alwaysText reports whether an attribute is a string even if it looks like a number: people call jobs 1 and true.
-func alwaysText(name string) bool {
+// isAlwaysText reports whether an attribute is a string even if it looks like a number: people call jobs 1 and true.
+func isAlwaysText(name string) bool {
 	return name == "Job_Name" || name == "project" || name == "Account_Name"
 }
 

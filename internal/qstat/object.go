@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Attribute is something that is known of an object, as PBS names it: "Priority", or with a resource "Resource_List" and "ncpus".
-type Attribute struct {
+// ObjectAttribute is something that is known of an object, as PBS names it: "Priority", or with a resource "Resource_List" and "ncpus".
+type ObjectAttribute struct {
 	Name     string
 	Resource string
 	Value    string
@@ -16,7 +16,7 @@ type Attribute struct {
 }
 
 // Text is the value in one piece. Commas within items are told from those between them by a backslash, as in OpenPBS.
-func (a *Attribute) Text() string {
+func (a *ObjectAttribute) Text() string {
 	if a.List == nil {
 		return a.Value
 	}
@@ -30,31 +30,31 @@ func (a *Attribute) Text() string {
 	return b.String()
 }
 
-// Kind is what an object is.
-type Kind int
+// ObjectKind is what an object is.
+type ObjectKind int
 
 // The kinds.
 const (
-	Jobs Kind = iota
+	Jobs ObjectKind = iota
 	Queues
 	Servers
 	Nodes // of pbsnodes -x only
 )
 
-// head is what stands before an object's name, and key what holds all of a kind in JSON.
-func (k Kind) head() string { return [...]string{"Job Id", "Queue", "Server"}[k] }
-func (k Kind) key() string  { return [...]string{"Jobs", "Queue", "Server"}[k] }
+// heading is what stands before an object's name, and key what holds all of a kind in JSON.
+func (k ObjectKind) heading() string { return [...]string{"Job Id", "Queue", "Server"}[k] }
+func (k ObjectKind) jsonKey() string { return [...]string{"Jobs", "Queue", "Server"}[k] }
 
 // Object is a job, a queue or a server, with everything about it.
 type Object struct {
-	Kind       Kind
+	Kind       ObjectKind
 	Name       string
-	Attributes []Attribute
+	Attributes []ObjectAttribute
 }
 
-// visible adds a text with what moves the cursor of a terminal made visible: control characters as ^X, as in OpenPBS, but line feed and form feed as \n
+// appendVisible adds a text with what moves the cursor of a terminal made visible: control characters as ^X, as in OpenPBS, but line feed and form feed as \n
 // and \f, because a value that begins a line of its own could pass for another attribute, or another job.
-func visible(b []byte, text string) []byte {
+func appendVisible(b []byte, text string) []byte {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\n':
@@ -83,11 +83,11 @@ func visible(b []byte, text string) []byte {
 	return b
 }
 
-// Visible is a text that moves no terminal's cursor.
-func Visible(text string) string {
+// VisibleText is a text that moves no terminal's cursor.
+func VisibleText(text string) string {
 	for i := 0; i < len(text); i++ {
 		if c := text[i]; c < ' ' || c >= 0x7f {
-			return string(visible(nil, text))
+			return string(appendVisible(nil, text))
 		}
 	}
 	return text

@@ -6,51 +6,51 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Options are what a command line asks for.
-type Options struct {
-	Mode      Mode
-	Full      bool   // -f
-	Format    string // of -f: "", "json" or "dsv"
-	Delimiter string // of dsv
-	Alternate bool   // the other list
-	Wide      bool
-	Behind    bool // -1
-	Hosts     bool
-	Comments  bool
-	Gigabytes bool
-	Megawords bool
-	Estimates bool
-	Done      bool // -p
-	Arrays    bool // -J: only those
-	Subjobs   bool // -t
-	Elements  bool // of Torque, where jobs are chosen: the tasks of arrays in their place
-	Ended     bool // -x, -H: those, too
-	OnlyEnded bool
-	States    string   // only jobs in these; empty: any
-	Users     []string // only theirs; none: everybody's
-	Limits    bool     // -q
-	Express   bool     // -E: operands are ids of jobs
-	Living    bool     // -c of Torque: none that have ended
+// CommandOptions are what a command line asks for.
+type CommandOptions struct {
+	Mode          ListMode
+	Full          bool   // -f
+	Format        string // of -f: "", "json" or "dsv"
+	Delimiter     string // of dsv
+	Alternate     bool   // the other list
+	Wide          bool
+	SameLine      bool // -1
+	Hosts         bool
+	Comments      bool
+	Gigabytes     bool
+	Megawords     bool
+	Estimates     bool
+	PercentDone   bool // -p
+	Arrays        bool // -J: only those
+	Subjobs       bool // -t
+	ArrayElements bool // of Torque, where jobs are chosen: the tasks of arrays in their place
+	Ended         bool // -x, -H: those, too
+	OnlyEnded     bool
+	States        string   // only jobs in these; empty: any
+	Users         []string // only theirs; none: everybody's
+	Limits        bool     // -q
+	JobIDsOnly    bool     // -E: operands are ids of jobs
+	ExcludeEnded  bool     // -c of Torque: none that have ended
 
-	Dialect roost.Dialect
+	Dialect roost.PBSDialect
 	XML     bool // Torque's -x
 }
 
-// Mode is what is listed.
-type Mode int
+// ListMode is what is listed.
+type ListMode int
 
 // The modes: jobs, -Q and -q, -B.
 const (
-	ListJobs Mode = iota
+	ListJobs ListMode = iota
 	ListQueues
 	ListServers
 )
 
-// Letters are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e, l and R of Torque.
-const Letters = "ainpqrstwxu:fGHJMQEBW:T1F:D:celR"
+// OptionSpec are the options of qstat, as getopt(3) has them: those of OpenPBS, and c, e, l and R of Torque.
+const OptionSpec = "ainpqrstwxu:fGHJMQEBW:T1F:D:celR"
 
-// Given is what getopt found: the letters in their order, each with its value.
-type Given struct {
+// GivenOption is what getopt found: the letters in their order, each with its value.
+type GivenOption struct {
 	Letter byte
 	Value  string
 }
@@ -72,12 +72,12 @@ const (
 	markW
 )
 
-// Read understands a command line. The messages are those of options that do not go together; with any the command is not done. They are OpenPBS's but
+// ParseCommandLine understands a command line. The messages are those of options that do not go together; with any the command is not done. They are OpenPBS's but
 // for -f -1, which in Torque folds nothing, and for -f with -u, -i, -r and -H, which shows everything about the jobs that these choose.
-func Read(given []Given) (o Options, messages []string) {
-	r := reading{Options: o}
+func ParseCommandLine(given []GivenOption) (o CommandOptions, messages []string) {
+	r := optionParser{CommandOptions: o}
 	for _, g := range given {
-		r.take(g.Letter, g.Value)
+		r.takeOption(g.Letter, g.Value)
 	}
 	if r.Format == "default" {
 		r.Format = ""
@@ -107,61 +107,61 @@ func Read(given []Given) (o Options, messages []string) {
 	const chooses = markU | markI | markR | markH | markW | mark1
 	switch {
 	case r.Full && r.marks&^chooses == 0:
-		r.Wide = r.Wide || r.Behind
+		r.Wide = r.Wide || r.SameLine
 	case r.marks&^markW != 0:
 		r.Alternate, r.Full = true, false
 	}
-	if r.bad || len(r.messages) > 0 {
-		return r.Options, append(r.messages, "")
+	if r.isInvalid || len(r.messages) > 0 {
+		return r.CommandOptions, append(r.messages, "")
 	}
-	return r.Options, nil
+	return r.CommandOptions, nil
 }
 
-// In makes of a command line what it means in a dialect. In Torque's -x asks for XML, which has everything about jobs, and not for those that have ended:
+// InDialect makes of a command line what it means in a dialect. In Torque's -x asks for XML, which has everything about jobs, and not for those that have ended:
 // these are shown for a while in any case. The formats of -F are OpenPBS's, and with them everybody speaks that.
-func (o *Options) In(d roost.Dialect) {
+func (o *CommandOptions) InDialect(d roost.PBSDialect) {
 	if o.Dialect = d; o.Format != "" {
 		o.Dialect = roost.OpenPBS
 	}
-	o.Elements = o.Dialect == roost.Torque && o.Mode == ListJobs && !o.Arrays && !o.OnlyEnded && (o.States != "" || len(o.Users) > 0)
+	o.ArrayElements = o.Dialect == roost.Torque && o.Mode == ListJobs && !o.Arrays && !o.OnlyEnded && (o.States != "" || len(o.Users) > 0)
 	if o.Dialect != roost.Torque || o.Mode != ListJobs || !o.Ended || o.OnlyEnded {
 		return
 	}
-	if o.Ended, o.XML = false, !o.Hosts && !o.Comments && !o.Gigabytes && !o.Megawords && !o.Estimates && !o.Done; o.XML {
+	if o.Ended, o.XML = false, !o.Hosts && !o.Comments && !o.Gigabytes && !o.Megawords && !o.Estimates && !o.PercentDone; o.XML {
 		o.Full, o.Alternate = true, false
 	}
 }
 
-// reading is a command line that is being understood.
-type reading struct {
-	Options
-	marks    int
-	messages []string
-	bad      bool // something makes no sense, and the usage says enough
-	queues   bool // -Q
-	servers  bool // -B
+// optionParser is a command line that is being understood.
+type optionParser struct {
+	CommandOptions
+	marks     int
+	messages  []string
+	isInvalid bool // something makes no sense, and the usage says enough
+	queues    bool // -Q
+	servers   bool // -B
 }
 
-func (r *reading) conflict() { r.messages = append(r.messages, "qstat: conflicting options.") }
+func (r *optionParser) conflict() { r.messages = append(r.messages, "qstat: conflicting options.") }
 
-// plain are the options that only set something.
-var plain = map[byte]func(r *reading){
-	'f': func(r *reading) { r.Full = true },
-	't': func(r *reading) { r.Subjobs = true },
-	'x': func(r *reading) { r.Ended = true },
-	'p': func(r *reading) { r.Done = true },
-	'J': func(r *reading) { r.Arrays = true },
-	'E': func(r *reading) { r.Express = true },
-	'B': func(r *reading) { r.Mode, r.servers = ListServers, true },
-	'Q': func(r *reading) { r.Mode, r.queues = ListQueues, true },
-	'c': func(r *reading) { r.Living = true },
-	'e': func(*reading) {},                     // of Torque: only jobs in execution queues, where those are that are shown
-	'l': func(*reading) {},                     // likewise: with aliases of servers, of which there are none
-	'R': func(r *reading) { r.alternate('a') }, // likewise: it adds columns about disks of machines that are no more
+// plainOptions are the options that only set something.
+var plainOptions = map[byte]func(r *optionParser){
+	'f': func(r *optionParser) { r.Full = true },
+	't': func(r *optionParser) { r.Subjobs = true },
+	'x': func(r *optionParser) { r.Ended = true },
+	'p': func(r *optionParser) { r.PercentDone = true },
+	'J': func(r *optionParser) { r.Arrays = true },
+	'E': func(r *optionParser) { r.JobIDsOnly = true },
+	'B': func(r *optionParser) { r.Mode, r.servers = ListServers, true },
+	'Q': func(r *optionParser) { r.Mode, r.queues = ListQueues, true },
+	'c': func(r *optionParser) { r.ExcludeEnded = true },
+	'e': func(*optionParser) {},                               // of Torque: only jobs in execution queues, where those are that are shown
+	'l': func(*optionParser) {},                               // likewise: with aliases of servers, of which there are none
+	'R': func(r *optionParser) { r.takeAlternateOption('a') }, // likewise: it adds columns about disks of machines that are no more
 }
 
-func (r *reading) take(letter byte, value string) {
-	if set := plain[letter]; set != nil {
+func (r *optionParser) takeOption(letter byte, value string) {
+	if set := plainOptions[letter]; set != nil {
 		set(r)
 		return
 	}
@@ -169,70 +169,70 @@ func (r *reading) take(letter byte, value string) {
 	case 'n', 's':
 		r.Full = false // of these and -f the last counts
 	case 'u':
-		r.users(value)
+		r.readUsers(value)
 	case 'F':
 		r.Format = strings.ToLower(value)
-		r.bad = r.bad || r.Format != "default" && r.Format != "json" && r.Format != "dsv"
+		r.isInvalid = r.isInvalid || r.Format != "default" && r.Format != "json" && r.Format != "dsv"
 		if r.Delimiter == "" {
 			r.Delimiter = "|"
 		}
 	case 'D':
 		r.Delimiter = value
-		r.bad = r.bad || r.Format != "dsv"
+		r.isInvalid = r.isInvalid || r.Format != "dsv"
 	case 'W':
-		r.words(value)
+		r.readWords(value)
 	}
-	r.alternate(letter)
+	r.takeAlternateOption(letter)
 }
 
-func (r *reading) users(list string) {
+func (r *optionParser) readUsers(list string) {
 	for _, u := range strings.Split(list, ",") {
 		name, _, _ := strings.Cut(strings.TrimSpace(u), "@")
 		r.Users = append(r.Users, name)
 	}
 }
 
-// words reads -W of POSIX: letters of options in one word, of which u takes the rest.
-func (r *reading) words(value string) {
+// readWords reads -W of POSIX: letters of options in one word, of which u takes the rest.
+func (r *optionParser) readWords(value string) {
 	for i := 0; i < len(value); i++ {
 		switch c := value[i]; {
 		case c == ' ':
 		case c == 'u':
-			r.alternate('u')
-			r.users(value[i+1:])
+			r.takeAlternateOption('u')
+			r.readUsers(value[i+1:])
 			return
 		case strings.IndexByte("airHnsqGM1", c) >= 0:
-			r.alternate(c)
+			r.takeAlternateOption(c)
 		default:
-			r.bad = true
+			r.isInvalid = true
 		}
 	}
 }
 
-// alternates are the options of the other list: their marks, and what they set.
-var alternates = map[byte]struct {
+// alternateOptions are the options of the other list: their marks, and what they set.
+var alternateOptions = map[byte]struct {
 	mark int
-	set  func(o *Options)
+	set  func(o *CommandOptions)
 }{
-	'a': {markA, func(*Options) {}},
-	'i': {markI, func(o *Options) { o.States = "EHQTW" }},
-	'r': {markR, func(o *Options) { o.States = "RSU" }},
-	'H': {markH, func(o *Options) { o.Ended, o.OnlyEnded, o.States = true, true, "MFX" }},
-	'u': {markU, func(*Options) {}},
-	'n': {markN, func(o *Options) { o.Hosts = true }},
-	's': {markS, func(o *Options) { o.Comments = true }},
-	'q': {markQ, func(o *Options) { o.Mode, o.Limits = ListQueues, true }},
-	'G': {markG, func(o *Options) { o.Gigabytes = true }},
-	'M': {markM, func(o *Options) { o.Megawords = true }},
-	'1': {mark1, func(o *Options) { o.Behind = true }},
-	'w': {markW, func(o *Options) { o.Wide = true }},
-	'T': {markT, func(o *Options) { o.Estimates = true }},
+	'a': {markA, func(*CommandOptions) {}},
+	'i': {markI, func(o *CommandOptions) { o.States = "EHQTW" }},
+	'r': {markR, func(o *CommandOptions) { o.States = "RSU" }},
+	'H': {markH, func(o *CommandOptions) { o.Ended, o.OnlyEnded, o.States = true, true, "MFX" }},
+	'u': {markU, func(*CommandOptions) {}},
+	'n': {markN, func(o *CommandOptions) { o.Hosts = true }},
+	's': {markS, func(o *CommandOptions) { o.Comments = true }},
+	'q': {markQ, func(o *CommandOptions) { o.Mode, o.Limits = ListQueues, true }},
+	'G': {markG, func(o *CommandOptions) { o.Gigabytes = true }},
+	'M': {markM, func(o *CommandOptions) { o.Megawords = true }},
+	'1': {mark1, func(o *CommandOptions) { o.SameLine = true }},
+	'w': {markW, func(o *CommandOptions) { o.Wide = true }},
+	'T': {markT, func(o *CommandOptions) { o.Estimates = true }},
 }
 
-// alternate takes an option of the other list; any other is none of its business.
-func (r *reading) alternate(letter byte) {
-	if a, ok := alternates[letter]; ok {
+// takeAlternateOption takes an option of the other list; any other is none of its business.
+func (r *optionParser) takeAlternateOption(letter byte) {
+	if a, ok := alternateOptions[letter]; ok {
 		r.marks |= a.mark
-		a.set(&r.Options)
+		a.set(&r.CommandOptions)
 	}
 }

@@ -6,21 +6,21 @@ import (
 	"strconv"
 )
 
-// Counts are the jobs of a queue or of a server by their states. Each task of an array counts, as in OpenPBS.
-type Counts struct{ Transit, Queued, Held, Waiting, Running, Exiting, Begun int }
+// StateCounts are the jobs of a queue or of a server by their states. Each task of an array counts, as in OpenPBS.
+type StateCounts struct{ Transit, Queued, Held, Waiting, Running, Exiting, Begun int }
 
 // Total is how many there are.
-func (c Counts) Total() int {
+func (c StateCounts) Total() int {
 	return c.Transit + c.Queued + c.Held + c.Waiting + c.Running + c.Exiting + c.Begun
 }
 
 // Text is the value of state_count.
-func (c Counts) Text() string {
+func (c StateCounts) Text() string {
 	return fmt.Sprintf("Transit:%d Queued:%d Held:%d Waiting:%d Running:%d Exiting:%d Begun:%d ", c.Transit, c.Queued, c.Held, c.Waiting, c.Running, c.Exiting, c.Begun)
 }
 
 // Add counts one more in a state, by its letter. Those that are suspended run, in the eyes of who counts.
-func (c *Counts) Add(letter string, n int) {
+func (c *StateCounts) Add(letter string, n int) {
 	switch letter {
 	case "T":
 		c.Transit += n
@@ -47,7 +47,7 @@ type QueueRow struct {
 	Memory, CPU      string // the most that a job may ask for; empty: no bound
 	Walltime, Nodes  string
 	Type             string
-	Counts
+	StateCounts
 }
 
 // QueueTable prints qstat -Q.
@@ -57,23 +57,23 @@ func QueueTable(w io.Writer, rows []QueueRow) error {
 	for i := range rows {
 		r := &rows[i]
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-16s %5s %5s %3s %3s %5s %5s %5s %5s %5s %5s %-4s\n", cut(r.Name, 16), cut(orZero(r.MaxRun), 5), number(r.Total()), yes(r.Enabled), yes(r.Started),
-				number(r.Queued), number(r.Running), number(r.Held), number(r.Waiting), number(r.Transit), number(r.Exiting), cut(r.Type, 4))
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %3s %3s %5s %5s %5s %5s %5s %5s %-4s\n", cutText(r.Name, 16), cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), yesOrNo(r.Enabled), yesOrNo(r.Started),
+				numberOrDashes(r.Queued), numberOrDashes(r.Running), numberOrDashes(r.Held), numberOrDashes(r.Waiting), numberOrDashes(r.Transit), numberOrDashes(r.Exiting), cutText(r.Type, 4))
 		}
 	}
 	return err
 }
 
-func number(n int) string { return cut(strconv.Itoa(n), 5) }
+func numberOrDashes(n int) string { return cutText(strconv.Itoa(n), 5) }
 
-func orZero(text string) string {
+func textOrZero(text string) string {
 	if text == "" {
 		return "0"
 	}
 	return text
 }
 
-func yes(is bool) string {
+func yesOrNo(is bool) string {
 	if is {
 		return "yes"
 	}
@@ -122,7 +122,7 @@ func QueueLimits(w io.Writer, server string, rows []QueueRow, gigabytes, megawor
 type ServerRow struct {
 	Name, Status string
 	MaxRun       string // empty: no bound
-	Counts
+	StateCounts
 }
 
 // ServerTable prints qstat -B.
@@ -132,8 +132,8 @@ func ServerTable(w io.Writer, rows []ServerRow) error {
 	for i := range rows {
 		r := &rows[i]
 		if err == nil {
-			_, err = fmt.Fprintf(w, "%-16s %5s %5s %5s %5s %5s %5s %5s %5s %-10s\n", cut(r.Name, 16), cut(orZero(r.MaxRun), 5), number(r.Total()), number(r.Queued), number(r.Running), number(r.Held),
-				number(r.Waiting), number(r.Transit), number(r.Exiting), cut(r.Status, 10))
+			_, err = fmt.Fprintf(w, "%-16s %5s %5s %5s %5s %5s %5s %5s %5s %-10s\n", cutText(r.Name, 16), cutText(textOrZero(r.MaxRun), 5), numberOrDashes(r.Total()), numberOrDashes(r.Queued), numberOrDashes(r.Running), numberOrDashes(r.Held),
+				numberOrDashes(r.Waiting), numberOrDashes(r.Transit), numberOrDashes(r.Exiting), cutText(r.Status, 10))
 		}
 	}
 	return err

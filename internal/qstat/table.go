@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Row is a job in a table. Texts that are empty stand for what there is not.
-type Row struct {
+// JobRow is a job in a table. Texts that are empty stand for what there is not.
+type JobRow struct {
 	ID, Name, User, Queue, State string
 	CPU, Wall                    string // used, "00:00:59"
-	WantCPU, WantWall            string
+	RequestedCPU, RequestedWall  string
 	Session, Nodes, Tasks        string
 	Memory                       string // asked for, as PBS writes sizes
 	Host                         string // exec_host
@@ -19,51 +19,53 @@ type Row struct {
 	Subjobs, Expired             int   // of an array
 }
 
-// Table is the list that qstat prints without options.
-type Table struct {
-	w      io.Writer
-	wide   bool
-	done   bool // with how much is done in place of the time that was used
-	torque bool
-	open   bool
+// JobTable is the list that qstat prints without options.
+type JobTable struct {
+	w           io.Writer
+	wide        bool
+	percentDone bool // with how much is done in place of the time that was used
+	torque      bool
+	headPrinted bool
 }
 
 // NewTable returns a list, a job a line. Done is -p.
-func NewTable(w io.Writer, wide, done bool) *Table { return &Table{w: w, wide: wide, done: done} }
+func NewTable(w io.Writer, wide, done bool) *JobTable {
+	return &JobTable{w: w, wide: wide, percentDone: done}
+}
 
 // NewTorqueTable returns the list of Torque, which has other widths, and of a long name the end.
-func NewTorqueTable(w io.Writer) *Table { return &Table{w: w, torque: true} }
+func NewTorqueTable(w io.Writer) *JobTable { return &JobTable{w: w, torque: true} }
 
 // Print adds a line. The first has the heading before it, so that nothing is printed when there is nothing.
-func (t *Table) Print(r *Row) error {
+func (t *JobTable) Print(r *JobRow) error {
 	used := r.CPU
 	if used == "" {
 		used = "0"
 	}
-	if t.done {
-		used = percent(r)
+	if t.percentDone {
+		used = percentDone(r)
 	}
-	if !t.open {
-		t.open = true
-		if err := t.head(); err != nil {
+	if !t.headPrinted {
+		t.headPrinted = true
+		if err := t.printHeader(); err != nil {
 			return err
 		}
 	}
-	id := shortHost(r.ID)
+	id := shortHostName(r.ID)
 	var err error
 	if t.torque {
-		_, err = fmt.Fprintf(t.w, "%-25s %-16s %-15s %8s %1s %-15s\n", upTo(r.ID, 33), ending(r.Name, 16), upTo(r.User, 15), upTo(used, 8), upTo(r.State, 1), upTo(r.Queue, 15))
+		_, err = fmt.Fprintf(t.w, "%-25s %-16s %-15s %8s %1s %-15s\n", truncateText(r.ID, 33), cutTail(r.Name, 16), truncateText(r.User, 15), truncateText(used, 8), truncateText(r.State, 1), truncateText(r.Queue, 15))
 	} else if t.wide {
-		_, err = fmt.Fprintf(t.w, "%-30s %-15s %-15s  %8s %1s %-15s\n", cut(id, 30), cutEarly(r.Name, 15), cut(r.User, 15), cut(used, 8), cut(r.State, 1), cut(r.Queue, 15))
+		_, err = fmt.Fprintf(t.w, "%-30s %-15s %-15s  %8s %1s %-15s\n", cutText(id, 30), cutJobName(r.Name, 15), cutText(r.User, 15), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 15))
 	} else {
-		_, err = fmt.Fprintf(t.w, "%-17s %-16s %-16s  %8s %1s %-16s\n", cut(id, 17), cutEarly(r.Name, 16), cut(r.User, 16), cut(used, 8), cut(r.State, 1), cut(r.Queue, 16))
+		_, err = fmt.Fprintf(t.w, "%-17s %-16s %-16s  %8s %1s %-16s\n", cutText(id, 17), cutJobName(r.Name, 16), cutText(r.User, 16), cutText(used, 8), cutText(r.State, 1), cutText(r.Queue, 16))
 	}
 	return err
 }
 
-func (t *Table) head() error {
+func (t *JobTable) printHeader() error {
 	used := "Time Use"
-	if t.done {
+	if t.percentDone {
 		used = " % done "
 	}
 	head := "Job id            Name             User              " + used + " S Queue\n----------------  ---------------- ----------------  -------- - -----\n"
@@ -76,8 +78,8 @@ func (t *Table) head() error {
 	return err
 }
 
-// shortHost leaves the first part of the host's name.
-func shortHost(id string) string {
+// shortHostName leaves the first part of the host's name.
+func shortHostName(id string) string {
 	seq, host, ok := strings.Cut(id, ".")
 	if !ok {
 		return id
@@ -86,35 +88,35 @@ func shortHost(id string) string {
 	return seq + "." + host
 }
 
-// cut makes a text fit a column. That something is missing a star at the end says.
-func cut(text string, width int) string {
+// cutText makes a text fit a column. That something is missing a star at the end says.
+func cutText(text string, width int) string {
 	if len(text) <= width {
 		return text
 	}
 	return text[:width-1] + "*"
 }
 
-// cutEarly is cut for the names of jobs, which in PBS's list do not fill their column.
-func cutEarly(name string, width int) string {
+// cutJobName is cut for the names of jobs, which in PBS's list do not fill their column.
+func cutJobName(name string, width int) string {
 	if len(name) < width {
 		return name
 	}
 	return name[:width-1] + "*"
 }
 
-// upTo is as much of a text as a column of Torque's shows.
-func upTo(text string, width int) string { return text[:min(len(text), width)] }
+// truncateText is as much of a text as a column of Torque's shows.
+func truncateText(text string, width int) string { return text[:min(len(text), width)] }
 
-// ending is the end of a text that is too long for a column of Torque's, behind three points.
-func ending(text string, width int) string {
+// cutTail is the end of a text that is too long for a column of Torque's, behind three points.
+func cutTail(text string, width int) string {
 	if len(text) <= width {
 		return text
 	}
 	return "..." + text[len(text)-width+3:]
 }
 
-// percent is how much of a job is done: of an array the subjobs that have ended, of others the time, whichever of its limits is nearer.
-func percent(r *Row) string {
+// percentDone is how much of a job is done: of an array the subjobs that have ended, of others the time, whichever of its limits is nearer.
+func percentDone(r *JobRow) string {
 	switch {
 	case r.State == "Q" || r.State == "T" || r.State == "W":
 		return "-- "
@@ -124,9 +126,9 @@ func percent(r *Row) string {
 		return fmt.Sprintf("%3d ", r.Expired*100/r.Subjobs)
 	}
 	most := -1
-	for _, of := range [][2]string{{r.CPU, r.WantCPU}, {r.Wall, r.WantWall}} {
-		used, ok := seconds(of[0])
-		if all, limited := seconds(of[1]); ok && limited && all > 0 {
+	for _, of := range [][2]string{{r.CPU, r.RequestedCPU}, {r.Wall, r.RequestedWall}} {
+		used, ok := parseSeconds(of[0])
+		if all, limited := parseSeconds(of[1]); ok && limited && all > 0 {
 			most = max(most, used*100/all)
 		}
 	}
@@ -136,8 +138,8 @@ func percent(r *Row) string {
 	return fmt.Sprintf("%3d ", most)
 }
 
-// seconds reads "01:02:03".
-func seconds(text string) (n int, ok bool) {
+// parseSeconds reads "01:02:03".
+func parseSeconds(text string) (n int, ok bool) {
 	if text == "" {
 		return 0, false
 	}

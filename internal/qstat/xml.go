@@ -7,74 +7,76 @@ import (
 	"unicode/utf8"
 )
 
-// tree is the format of Torque's qstat -x and pbsnodes -x: one document, in one line behind its declaration.
-type tree struct {
-	w    io.Writer
-	e    *xml.Encoder
-	open bool
-	bare bool // without a declaration
-	must bool // also of nothing there is a document
+// xmlPrinter is the format of Torque's qstat -x and pbsnodes -x: one document, in one line behind its declaration.
+type xmlPrinter struct {
+	w               io.Writer
+	encoder         *xml.Encoder
+	hasObject       bool
+	omitDeclaration bool // without a declaration
+	alwaysDocument  bool // also of nothing there is a document
 }
 
 // NewXML returns what prints one XML document of all objects, as Torque does. Of nothing it prints nothing, unless it must.
-func NewXML(w io.Writer, must bool) Full { return &tree{w: w, e: xml.NewEncoder(w), must: must} }
+func NewXML(w io.Writer, must bool) FullPrinter {
+	return &xmlPrinter{w: w, encoder: xml.NewEncoder(w), alwaysDocument: must}
+}
 
 // NewNodeXML is NewXML for nodes, of which the document has no declaration.
-func NewNodeXML(w io.Writer, must bool) Full {
-	return &tree{w: w, e: xml.NewEncoder(w), must: must, bare: true}
+func NewNodeXML(w io.Writer, must bool) FullPrinter {
+	return &xmlPrinter{w: w, encoder: xml.NewEncoder(w), alwaysDocument: must, omitDeclaration: true}
 }
 
 // The element that stands for an object of each kind, and the one in it that names it.
-func (k Kind) elements() (object, name string) {
+func (k ObjectKind) elementNames() (object, name string) {
 	return [...]string{"Job", "Queue", "Server", "Node"}[k], [...]string{"Job_Id", "name", "name", "name"}[k]
 }
 
-func start(name string) xml.StartElement { return xml.StartElement{Name: xml.Name{Local: name}} }
+func startElement(name string) xml.StartElement { return xml.StartElement{Name: xml.Name{Local: name}} }
 
-// begin writes what stands before the first object.
-func (t *tree) begin() error {
-	if t.open {
+// beginDocument writes what stands before the first object.
+func (t *xmlPrinter) beginDocument() error {
+	if t.hasObject {
 		return nil
 	}
-	if t.open = true; t.bare {
-		return t.e.EncodeToken(start("Data"))
+	if t.hasObject = true; t.omitDeclaration {
+		return t.encoder.EncodeToken(startElement("Data"))
 	}
 	if _, err := io.WriteString(t.w, "<?xml version=\"1.0\"?>\n"); err != nil {
 		return err
 	}
-	return t.e.EncodeToken(start("Data"))
+	return t.encoder.EncodeToken(startElement("Data"))
 }
 
-func (t *tree) Print(o *Object) error {
-	if err := t.begin(); err != nil {
+func (t *xmlPrinter) Print(o *Object) error {
+	if err := t.beginDocument(); err != nil {
 		return err
 	}
-	object, name := o.Kind.elements()
-	err := t.e.EncodeToken(start(object))
+	object, name := o.Kind.elementNames()
+	err := t.encoder.EncodeToken(startElement(object))
 	if err == nil {
-		err = t.e.EncodeElement(o.Name, start(name))
+		err = t.encoder.EncodeElement(o.Name, startElement(name))
 	}
 	for i := 0; err == nil && i < len(o.Attributes); i++ {
 		a := &o.Attributes[i]
 		if a.Resource == "" {
-			err = t.e.EncodeElement(elementText(a), start(a.Name))
+			err = t.encoder.EncodeElement(elementText(a), startElement(a.Name))
 			continue
 		}
 		last := i
 		for last+1 < len(o.Attributes) && o.Attributes[last+1].Name == a.Name {
 			last++
 		}
-		err = t.resources(o.Attributes[i : last+1])
+		err = t.writeResources(o.Attributes[i : last+1])
 		i = last
 	}
 	if err == nil {
-		err = t.e.EncodeToken(start(object).End())
+		err = t.encoder.EncodeToken(startElement(object).End())
 	}
 	return err
 }
 
 // elementText is the value of an attribute without the control characters above ASCII, which XML may hold; it replaces those below by itself.
-func elementText(a *Attribute) string {
+func elementText(a *ObjectAttribute) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 0x7f && r < 0xa0 {
 			return utf8.RuneError
@@ -83,28 +85,28 @@ func elementText(a *Attribute) string {
 	}, a.Text())
 }
 
-// resources writes attributes of one name, a resource each, into one element.
-func (t *tree) resources(list []Attribute) error {
-	err := t.e.EncodeToken(start(list[0].Name))
+// writeResources writes attributes of one name, a resource each, into one element.
+func (t *xmlPrinter) writeResources(list []ObjectAttribute) error {
+	err := t.encoder.EncodeToken(startElement(list[0].Name))
 	for i := 0; err == nil && i < len(list); i++ {
-		err = t.e.EncodeElement(elementText(&list[i]), start(list[i].Resource))
+		err = t.encoder.EncodeElement(elementText(&list[i]), startElement(list[i].Resource))
 	}
 	if err == nil {
-		err = t.e.EncodeToken(start(list[0].Name).End())
+		err = t.encoder.EncodeToken(startElement(list[0].Name).End())
 	}
 	return err
 }
 
-func (t *tree) Close() error {
-	if !t.open && !t.must {
+func (t *xmlPrinter) Close() error {
+	if !t.hasObject && !t.alwaysDocument {
 		return nil
 	}
-	err := t.begin()
+	err := t.beginDocument()
 	if err == nil {
-		err = t.e.EncodeToken(start("Data").End())
+		err = t.encoder.EncodeToken(startElement("Data").End())
 	}
 	if err == nil {
-		err = t.e.Flush()
+		err = t.encoder.Flush()
 	}
 	if err == nil {
 		_, err = io.WriteString(t.w, "\n")

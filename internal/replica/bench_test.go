@@ -20,38 +20,38 @@ import (
 	"github.com/roost-batch/roost/internal/auth"
 	"github.com/roost-batch/roost/internal/replica"
 	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 	"github.com/roost-batch/roost/negotiator/ledger"
-	"github.com/roost-batch/roost/negotiator/share"
 )
 
-// counter is a state machine that counts.
-type counter struct{ n int }
+// countingMachine is a state machine that counts.
+type countingMachine struct{ count int }
 
-func (c *counter) Apply(uint64, []byte) any {
-	c.n++
-	return c.n
+func (c *countingMachine) Apply(uint64, []byte) any {
+	c.count++
+	return c.count
 }
 
-func (c *counter) Snapshot() (func(io.Writer) error, error) {
+func (c *countingMachine) Snapshot() (func(io.Writer) error, error) {
 	return func(io.Writer) error { return nil }, nil
 }
 
-func (c *counter) Restore(io.Reader) error { return nil }
+func (c *countingMachine) Restore(io.Reader) error { return nil }
 
-// trio is three replicas, served as negotiators serve them.
-type trio struct {
-	t     testing.TB
-	dir   string
-	addrs []string
-	who   func(int) *rpc.Identity
-	stops [3]func()
-	leads atomic.Pointer[replica.Replica] // the last that said so
-	news  chan struct{}
+// servedReplicas is three replicas, served as negotiators serve them.
+type servedReplicas struct {
+	t             testing.TB
+	dir           string
+	addresses     []string
+	nodes         func(int) *rpc.Identity
+	stops         [3]func()
+	lastLeader    atomic.Pointer[replica.Replica] // the last that said so
+	leaderChanges chan struct{}
 }
 
-// newTrio opens their sockets, in the same way for all, and starts them. They end with the test.
-func newTrio(t testing.TB, dir string, addr func(int) string, who func(int) *rpc.Identity) *trio {
-	c := &trio{t: t, dir: dir, who: who, news: make(chan struct{}, 1)}
+// newServedReplicas opens their sockets, in the same way for all, and starts them. They end with the test.
+func newServedReplicas(t testing.TB, dir string, addr func(int) string, who func(int) *rpc.Identity) *servedReplicas {
+	c := &servedReplicas{t: t, dir: dir, nodes: who, leaderChanges: make(chan struct{}, 1)}
 	var listeners []net.Listener
 	for i := range 3 {
 		l, err := rpc.Listen(addr(i), 0o600)
@@ -60,13 +60,13 @@ func newTrio(t testing.TB, dir string, addr func(int) string, who func(int) *rpc
 		}
 		listeners = append(listeners, l)
 		if l.Addr().Network() == "tcp" {
-			c.addrs = append(c.addrs, l.Addr().String())
+			c.addresses = append(c.addresses, l.Addr().String())
 		} else {
-			c.addrs = append(c.addrs, addr(i))
+			c.addresses = append(c.addresses, addr(i))
 		}
 	}
 	for i, l := range listeners {
-		c.start(i, l)
+		c.startReplica(i, l)
 	}
 	t.Cleanup(func() {
 		for _, stop := range c.stops {
@@ -76,21 +76,21 @@ func newTrio(t testing.TB, dir string, addr func(int) string, who func(int) *rpc
 	return c
 }
 
-func (c *trio) start(i int, l net.Listener) {
-	id := c.who(i)
+func (c *servedReplicas) startReplica(i int, l net.Listener) {
+	id := c.nodes(i)
 	r, err := replica.Open(replica.Config{
-		Dir: fmt.Sprintf("%s/%d", c.dir, i), Name: fmt.Sprintf("n%d", i), Address: c.addrs[i], Peers: c.addrs, Identity: id, Log: slog.New(slog.DiscardHandler),
-	}, &counter{})
+		Dir: fmt.Sprintf("%s/%d", c.dir, i), Name: fmt.Sprintf("n%d", i), Address: c.addresses[i], Peers: c.addresses, Identity: id, Log: slog.New(slog.DiscardHandler),
+	}, &countingMachine{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	server := rpc.NewServer(id, auth.Methods(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true))
 	r.Register(server)
 	go server.Serve(l)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
-	go c.listen(ctx, r)
+	go c.listenAt(ctx, r)
 	c.stops[i] = sync.OnceFunc(func() {
 		r.Kill()
 		if err := <-done; !errors.Is(err, replica.ErrKilled) {
@@ -101,14 +101,14 @@ func (c *trio) start(i int, l net.Listener) {
 	})
 }
 
-func (c *trio) listen(ctx context.Context, r *replica.Replica) {
+func (c *servedReplicas) listenAt(ctx context.Context, r *replica.Replica) {
 	for {
 		select {
 		case l := <-r.Leadership():
-			if l.Leads {
-				c.leads.Store(r)
+			if l.IsLeader {
+				c.lastLeader.Store(r)
 				select {
-				case c.news <- struct{}{}:
+				case c.leaderChanges <- struct{}{}:
 				default:
 				}
 			}
@@ -118,34 +118,34 @@ func (c *trio) listen(ctx context.Context, r *replica.Replica) {
 	}
 }
 
-// next waits until somebody else leads than was.
-func (c *trio) next(was *replica.Replica) *replica.Replica {
+// waitForNewLeader waits until somebody else leads than was.
+func (c *servedReplicas) waitForNewLeader(was *replica.Replica) *replica.Replica {
 	late := time.After(time.Minute)
-	for c.leads.Load() == was {
+	for c.lastLeader.Load() == was {
 		select {
-		case <-c.news:
+		case <-c.leaderChanges:
 		case <-late:
 			c.t.Fatal("nobody leads within a minute")
 		}
 	}
-	return c.leads.Load()
+	return c.lastLeader.Load()
 }
 
-// put commits an entry.
-func put(r *replica.Replica, entry []byte) error {
-	said := make(chan error, 1)
-	r.Propose(entry, func(_ any, err error) { said <- err })
-	return <-said
+// commitEntry commits an entry.
+func commitEntry(r *replica.Replica, entry []byte) error {
+	lastProblem := make(chan error, 1)
+	r.Propose(entry, func(_ any, err error) { lastProblem <- err })
+	return <-lastProblem
 }
 
-// benchTrio is on the disk that /var/tmp is on, as a temporary directory may be in memory, and over unix sockets.
-func benchTrio(b *testing.B) *trio {
+// benchReplicas is on the disk that /var/tmp is on, as a temporary directory may be in memory, and over unix sockets.
+func benchReplicas(b *testing.B) *servedReplicas {
 	dir, err := os.MkdirTemp("/var/tmp", "roost-bench-")
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { os.RemoveAll(dir) })
-	return newTrio(b, dir, func(i int) string { return fmt.Sprintf("unix:%s/%d.sock", dir, i) }, func(int) *rpc.Identity { return nil })
+	return newServedReplicas(b, dir, func(i int) string { return fmt.Sprintf("unix:%s/%d.sock", dir, i) }, func(int) *rpc.Identity { return nil })
 }
 
 // BenchmarkGrants commits entries of so many grants each on three replicas, of which each writes to disk, with so many entries on their way.
@@ -153,7 +153,7 @@ func BenchmarkGrants(b *testing.B) {
 	for _, grants := range []int{1, 10, 100} {
 		for _, flying := range []int{1, 16} {
 			b.Run(fmt.Sprintf("grants=%d/flying=%d", grants, flying), func(b *testing.B) {
-				leader := benchTrio(b).next(nil)
+				leader := benchReplicas(b).waitForNewLeader(nil)
 				entry := grantsEntry(grants)
 				room := make(chan struct{}, flying)
 				var failed atomic.Pointer[error]
@@ -181,10 +181,10 @@ func BenchmarkGrants(b *testing.B) {
 
 // grantsEntry is what a leader would propose for a cycle with so many grants.
 func grantsEntry(n int) []byte {
-	e := ledger.Entry{At: time.Now().UnixNano(), Epoch: uint64(time.Now().Unix())}
+	e := ledger.LogEntry{At: time.Now().UnixNano(), Epoch: uint64(time.Now().Unix())}
 	for i := range n {
-		e.Grants = append(e.Grants, ledger.Grant{
-			ID: uint64(1000 + i), Units: 1, Schedd: "submit.example.org", Request: 17, Submitter: share.Submitter{Owner: "ann"}, Band: roost.Batch,
+		e.Grants = append(e.Grants, ledger.RecordedGrant{
+			ID: uint64(1000 + i), Units: 1, Schedd: "submit.example.org", Request: 17, Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand,
 			Machine: fmt.Sprintf("node%04d.example.org", i), Started: e.At, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB, Disk: roost.GiB},
 		})
 	}
@@ -197,13 +197,13 @@ func BenchmarkFailover(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		c := benchTrio(b)
-		first := c.next(nil)
-		if err := put(first, []byte("before")); err != nil {
+		c := benchReplicas(b)
+		first := c.waitForNewLeader(nil)
+		if err := commitEntry(first, []byte("before")); err != nil {
 			b.Fatal(err)
 		}
 		var stop func()
-		for i, addr := range c.addrs {
+		for i, addr := range c.addresses {
 			if first.Status().Leader == addr {
 				stop = c.stops[i]
 			}
@@ -211,8 +211,8 @@ func BenchmarkFailover(b *testing.B) {
 		b.StartTimer()
 		begun := time.Now()
 		go stop()
-		second := c.next(first)
-		if err := put(second, []byte("after")); err != nil {
+		second := c.waitForNewLeader(first)
+		if err := commitEntry(second, []byte("after")); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(begun))

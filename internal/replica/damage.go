@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 )
 
 // damageError says what of a replica's disk is damaged.
@@ -17,13 +17,13 @@ type damageError struct {
 	damages []string
 }
 
-const shownDamages = 4
+const maxShownDamages = 4
 
 // Error names what is damaged, and what mends it.
 func (e *damageError) Error() string {
 	names, more := e.damages, ""
-	if n := len(names) - shownDamages; n > 0 {
-		names, more = names[:shownDamages], fmt.Sprintf("; and %d more places", n)
+	if n := len(names) - maxShownDamages; n > 0 {
+		names, more = names[:maxShownDamages], fmt.Sprintf("; and %d more places", n)
 	}
 	return fmt.Sprintf("%v: what is on disk is damaged: %s%s; all else in %s is whole: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
 		roost.BadConfig, strings.Join(names, "; "), more, e.dir)
@@ -35,7 +35,7 @@ func (e *damageError) Unwrap() error { return roost.BadConfig }
 // damagesOf are the damages that an error tells of; none where it is about something else.
 func damagesOf(err error) []string {
 	var own *damageError
-	var file *dbfile.DamageError
+	var file *boltfile.DamageError
 	switch {
 	case errors.As(err, &own):
 		return own.damages
@@ -45,56 +45,56 @@ func damagesOf(err error) []string {
 	return nil
 }
 
-// examine reads all entries and snapshots.
-func (s *store) examine(dir string) error {
+// checkAll reads all entries and snapshots.
+func (s *diskStore) checkAll(dir string) error {
 	damaged, err := s.snapshots.checkSnapshots()
 	if err != nil {
 		return err
 	}
-	found, err := s.examineLog()
+	found, err := s.checkLog()
 	if err != nil {
 		return err
 	}
 	if damaged = append(damaged, found.damages...); len(damaged) > 0 {
 		return &damageError{dir, damaged}
 	}
-	if first := found.summed; s.mark.last != found.last || s.mark.first != first || !s.mark.known {
-		return s.mark.set(found.last, first)
+	if first := found.checksummedFrom; s.mark.lastWritten != found.last || s.mark.checksummedFrom != first || !s.mark.existed {
+		return s.mark.writeMark(found.last, first)
 	}
 	return nil
 }
 
-// logFound is what a reading of the log has found.
-type logFound struct {
-	first, last uint64
-	summed      uint64 // from this entry on all have checksums
-	damages     []string
-	bad         map[uint64]bool
+// logScan is what a reading of the log has found.
+type logScan struct {
+	first, last     uint64
+	checksummedFrom uint64 // from this entry on all have checksums
+	damages         []string
+	damagedEntries  map[uint64]bool
 }
 
-func (s *store) examineLog() (f logFound, err error) {
-	f.bad = map[uint64]bool{}
+func (s *diskStore) checkLog() (f logScan, err error) {
+	f.damagedEntries = map[uint64]bool{}
 	if f.first, err = s.FirstIndex(); err == nil {
 		f.last, err = s.LastIndex()
 	}
 	if err != nil {
 		return f, err
 	}
-	f.summed = f.last + 1
+	f.checksummedFrom = f.last + 1
 	for index := f.first; index <= f.last && index > 0; index++ {
-		summed, err := s.get(index, new(raft.Log))
+		summed, err := s.readEntry(index, new(raft.Log))
 		switch {
-		case err == nil && !summed && f.summed <= f.last:
+		case err == nil && !summed && f.checksummedFrom <= f.last:
 			err = fmt.Errorf("entry %d: %w: it is gone", index, errDamaged)
-		case summed && f.summed > f.last:
-			f.summed = index
+		case summed && f.checksummedFrom > f.last:
+			f.checksummedFrom = index
 		}
 		if err != nil {
-			f.damages, f.bad[index] = append(f.damages, err.Error()), true
+			f.damages, f.damagedEntries[index] = append(f.damages, err.Error()), true
 		}
 	}
-	if s.mark.known && s.mark.last > f.last {
-		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are gone from the end of the log", f.last+1, s.mark.last))
+	if s.mark.existed && s.mark.lastWritten > f.last {
+		f.damages = append(f.damages, fmt.Sprintf("entries %d to %d are gone from the end of the log", f.last+1, s.mark.lastWritten))
 	}
 	list, err := s.snapshots.List()
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 
 const entriesWritten = 40
 
-// files are those of a directory, by their paths, with what is in them.
-func files(t *testing.T, dir string) map[string][]byte {
+// filesBelow are those of a directory, by their paths, with what is in them.
+func filesBelow(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -39,8 +39,8 @@ func files(t *testing.T, dir string) map[string][]byte {
 	return all
 }
 
-// putBack makes a directory what it was. Zeros at the end of a file take no time to write.
-func putBack(t *testing.T, dir string, all map[string][]byte) {
+// restoreFiles makes a directory what it was. Zeros at the end of a file take no time to write.
+func restoreFiles(t *testing.T, dir string, all map[string][]byte) {
 	t.Helper()
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
@@ -59,15 +59,15 @@ func putBack(t *testing.T, dir string, all map[string][]byte) {
 	}
 }
 
-// stored writes a log with a snapshot, a term, a vote, and an identity, as a replica that is alone has them.
-func stored(t *testing.T, dir string) (id identity) {
+// writeStore writes a log with a snapshot, a term, a vote, and an identity, as a replica that is alone has them.
+func writeStore(t *testing.T, dir string) (id memberIdentity) {
 	t.Helper()
 	id, err := readIdentity(dir, "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id.Cell = random()
-	if err := id.write(dir); err != nil {
+	id.Cell = randomID()
+	if err := id.writeTo(dir); err != nil {
 		t.Fatal(err)
 	}
 	s, err := openStore(dir, slog.New(slog.DiscardHandler), func(err error) { t.Error(err) })
@@ -76,7 +76,7 @@ func stored(t *testing.T, dir string) (id identity) {
 	}
 	defer s.close()
 	for index := uint64(1); index <= entriesWritten; index++ {
-		if err := s.StoreLog(stockEntry(index)); err != nil {
+		if err := s.StoreLog(numberedEntry(index)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,12 +93,12 @@ func stored(t *testing.T, dir string) (id identity) {
 	return id
 }
 
-func stockEntry(index uint64) *raft.Log {
+func numberedEntry(index uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: 1 + index/20, Type: raft.LogCommand, Data: bytes.Repeat([]byte{byte(index)}, int(20+index*7%90)), AppendedAt: time.Unix(int64(index), 0)}
 }
 
-// holds compares all that a store holds with what was acknowledged; lost says which entries may have been taken out.
-func holds(t *testing.T, s *store, dir string, id identity, lost string) (kept int) {
+// checkStore compares all that a store holds with what was acknowledged; lost says which entries may have been taken out.
+func checkStore(t *testing.T, s *diskStore, dir string, id memberIdentity, lost string) (retained int) {
 	t.Helper()
 	if last, err := s.LastIndex(); err != nil || last != entriesWritten {
 		t.Fatalf("the last entry is %d, %v", last, err)
@@ -106,10 +106,10 @@ func holds(t *testing.T, s *store, dir string, id identity, lost string) (kept i
 	for index := uint64(1); index <= entriesWritten; index++ {
 		var got raft.Log
 		err := s.GetLog(index, &got)
-		want := stockEntry(index)
+		want := numberedEntry(index)
 		switch {
 		case err == nil && bytes.Equal(got.Data, want.Data) && got.Term == want.Term && got.Type == want.Type && len(got.Extensions) == 0:
-			kept++
+			retained++
 		case lost != "" && (got.Type == raft.LogNoop || index <= 10 && errors.Is(err, raft.ErrLogNotFound)):
 		default:
 			t.Fatalf("entry %d is %v, %v", index, got, err)
@@ -125,15 +125,15 @@ func holds(t *testing.T, s *store, dir string, id identity, lost string) (kept i
 	if now, err := readIdentity(dir, "n1"); err != nil || now != id {
 		t.Fatalf("it is %v, %v", now, err)
 	}
-	return kept
+	return retained
 }
 
 // Wherever a bit flips or a file is cut, in any file of a replica: it is refused with a name, or everything is as it was. After the repair of one that is
 // alone all entries are as they were but those that it named.
 func TestDamage(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
-	id := stored(t, dir)
-	whole := files(t, dir)
+	id := writeStore(t, dir)
+	whole := filesBelow(t, dir)
 	paths := slices.Sorted(func(yield func(string) bool) {
 		for path := range whole {
 			if !yield(path) {
@@ -146,17 +146,17 @@ func TestDamage(t *testing.T) {
 	}
 	cfg := Config{Dir: dir, Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}
 	rng := rand.New(rand.NewPCG(7, 8))
-	trials, refused, kept, repaired := damage.Trials(t, 80), 0, 0, 0
+	trials, refused, retained, repaired := damage.TrialCount(t, 80), 0, 0, 0
 	if testing.Short() {
 		trials = 40
 	}
 	for trial := range trials {
-		putBack(t, dir, whole)
+		restoreFiles(t, dir, whole)
 		path := paths[trial%len(paths)]
-		name := hit(t, rng, path, whole[path])
+		name := damageFile(t, rng, path, whole[path])
 		s, err := openStore(dir, cfg.Log, func(error) {})
 		if err == nil {
-			holds(t, s, dir, id, "")
+			checkStore(t, s, dir, id, "")
 			s.close()
 			continue
 		}
@@ -165,8 +165,8 @@ func TestDamage(t *testing.T) {
 		if len(damages) == 0 || !errors.Is(err, roost.BadConfig) || strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%s: %v", name, err)
 		}
-		before := files(t, dir)
-		if report, err := Repair(cfg, time.Unix(0, 0), true); err != nil || report == nil || !same(before, files(t, dir)) {
+		before := filesBelow(t, dir)
+		if report, err := Repair(cfg, time.Unix(0, 0), true); err != nil || report == nil || !sameFiles(before, filesBelow(t, dir)) {
 			t.Fatalf("%s: dry run: %v, %v", name, report, err)
 		}
 		report, err := Repair(cfg, time.Unix(0, 0), false)
@@ -176,16 +176,16 @@ func TestDamage(t *testing.T) {
 		if s, err = openStore(dir, cfg.Log, func(err error) {}); err != nil {
 			t.Fatalf("%s: after the repair: %v", name, err)
 		}
-		kept, repaired = kept+holds(t, s, dir, id, strings.Join(report.Actions, "; ")), repaired+1
+		retained, repaired = retained+checkStore(t, s, dir, id, strings.Join(report.Actions, "; ")), repaired+1
 		s.close()
 	}
-	t.Logf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, kept, repaired*entriesWritten)
-	if refused < trials/4 || kept < repaired*entriesWritten*3/4 {
-		t.Errorf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, kept, repaired*entriesWritten)
+	t.Logf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained, repaired*entriesWritten)
+	if refused < trials/4 || retained < repaired*entriesWritten*3/4 {
+		t.Errorf("%d of %d were refused; %d of %d entries kept by repairs", refused, trials, retained, repaired*entriesWritten)
 	}
 }
 
-func same(a, b map[string][]byte) bool {
+func sameFiles(a, b map[string][]byte) bool {
 	for path, text := range a {
 		if !bytes.Equal(b[path], text) {
 			return false
@@ -194,11 +194,11 @@ func same(a, b map[string][]byte) bool {
 	return true
 }
 
-// hit damages what is in a file; the zeros at its end, which are room for more, stay.
-func hit(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
+// damageFile damages what is in a file; the zeros at its end, which are room for more, stay.
+func damageFile(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
 	t.Helper()
 	used := max(1, len(bytes.TrimRight(whole, "\x00")))
-	what, b := damage.Strike(rng, whole[:used])
+	what, b := damage.DamageOnce(rng, whole[:used])
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func hit(t *testing.T, rng *rand.Rand, path string, whole []byte) string {
 // An end of the log that was acknowledged is missed, and is not taken for a write that was cut short.
 func TestLostEnd(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "replica")
-	stored(t, dir)
+	writeStore(t, dir)
 	pieces, err := filepath.Glob(filepath.Join(dir, "log", "*.wal"))
 	if err != nil || len(pieces) != 1 {
 		t.Fatal(pieces, err)
@@ -257,60 +257,60 @@ func damageLog(t *testing.T, dir, entry string) {
 
 // A replica of three whose log is damaged waits for a leader, becomes somebody new, gets all that the others have, and only then votes.
 func TestDamagedReplica(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		c.write(c.leader(), "one", "two", "three")
-		c.same(3)
-		c.kill("n3:1")
-		before, err := readIdentity(c.path("n3:1"), "n3")
+		c.commitEntries(c.waitForLeader(), "one", "two", "three")
+		c.waitForSameState(3)
+		c.killReplica("n3:1")
+		before, err := readIdentity(c.replicaDir("n3:1"), "n3")
 		if err != nil {
 			t.Fatal(err)
 		}
-		damageLog(t, c.path("n3:1"), "two")
-		c.write(c.leader(), "four")
-		c.start("n3:1")
-		c.same(4)
-		c.until("it votes", func() bool {
-			after := c.at("n3:1").identity.Load().ID
-			return after != before.ID && slices.ContainsFunc(c.leader().Status().Members, func(m Member) bool { return m.ID == after && m.Voter })
+		damageLog(t, c.replicaDir("n3:1"), "two")
+		c.commitEntries(c.waitForLeader(), "four")
+		c.startReplica("n3:1")
+		c.waitForSameState(4)
+		c.waitUntil("it votes", func() bool {
+			after := c.nodeAt("n3:1").identity.Load().ID
+			return after != before.ID && slices.ContainsFunc(c.waitForLeader().Status().Members, func(m CellMember) bool { return m.ID == after && m.IsVoter })
 		})
-		if aside, _ := filepath.Glob(filepath.Join(c.path("n3:1"), "log"+damagedSuffix+"*")); len(aside) != 1 {
+		if aside, _ := filepath.Glob(filepath.Join(c.replicaDir("n3:1"), "log"+damagedSuffix+"*")); len(aside) != 1 {
 			t.Errorf("set aside is %v", aside)
 		}
-		c.kill("n1:1") // with its help there is a majority
-		c.write(c.leader(), "five")
+		c.killReplica("n1:1") // with its help there is a majority
+		c.commitEntries(c.waitForLeader(), "five")
 	})
 }
 
 // Where two of three are damaged none of them forgets what it has: the third cannot lead, and people decide.
 func TestTwoDamaged(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		c.write(c.leader(), "one", "two")
-		c.same(2)
-		for _, addr := range c.addrs {
-			c.kill(addr)
+		c.commitEntries(c.waitForLeader(), "one", "two")
+		c.waitForSameState(2)
+		for _, addr := range c.addresses {
+			c.killReplica(addr)
 		}
 		ended := make(chan error, 2)
-		for _, addr := range c.addrs[1:] {
-			damageLog(t, c.path(addr), "one")
-			r, err := Open(c.config(addr), &register{})
+		for _, addr := range c.addresses[1:] {
+			damageLog(t, c.replicaDir(addr), "one")
+			r, err := Open(c.replicaConfig(addr), &registerMachine{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.dial = c.net.dialer(addr)
+			r.dial = c.network.dialerFor(addr)
 			defer func() {
-				r.breaks(errKilled)
+				r.fail(errKilled)
 				if err := <-ended; !errors.Is(err, errKilled) {
 					t.Error(err)
 				}
 			}()
 			go func() { ended <- r.Run(t.Context()) }()
 		}
-		c.start(c.addrs[0])
-		c.pass(time.Minute)
-		for _, addr := range c.addrs[1:] {
-			if _, err := os.Stat(filepath.Join(c.path(addr), "log")); err != nil {
+		c.startReplica(c.addresses[0])
+		c.passTime(time.Minute)
+		for _, addr := range c.addresses[1:] {
+			if _, err := os.Stat(filepath.Join(c.replicaDir(addr), "log")); err != nil {
 				t.Errorf("%s has given up what it had: %v", addr, err)
 			}
 		}
@@ -319,13 +319,13 @@ func TestTwoDamaged(t *testing.T) {
 
 // A replica that is alone does not begin by itself with what is left. Repaired, it has all entries but the damaged one.
 func TestDamagedAlone(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, c *cell) {
-		c.write(c.start("n1:1"), "one")
-		c.write(c.leader(), "two", "three")
-		c.kill("n1:1")
-		damageLog(t, c.path("n1:1"), "two")
-		cfg := c.config("n1:1")
-		r, err := Open(cfg, &register{})
+	runCellTest(t, 1, func(t *testing.T, c *testCell) {
+		c.commitEntries(c.startReplica("n1:1"), "one")
+		c.commitEntries(c.waitForLeader(), "two", "three")
+		c.killReplica("n1:1")
+		damageLog(t, c.replicaDir("n1:1"), "two")
+		cfg := c.replicaConfig("n1:1")
+		r, err := Open(cfg, &registerMachine{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -336,11 +336,11 @@ func TestDamagedAlone(t *testing.T) {
 		if err != nil || !strings.Contains(fmt.Sprint(report.Actions), "entry 5 is taken out") {
 			t.Fatalf("got %v, %v", report, err)
 		}
-		n := c.start("n1:1")
-		c.leader()
-		if got := n.state.now(); got.Count != 2 || got.Value != "three" {
+		n := c.startReplica("n1:1")
+		c.waitForLeader()
+		if got := n.state.currentState(); got.Count != 2 || got.Value != "three" {
 			t.Fatalf("it has %d entries, the last %q", got.Count, got.Value)
 		}
-		c.write(n, "four")
+		c.commitEntries(n, "four")
 	})
 }

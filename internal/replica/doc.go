@@ -1,7 +1,7 @@
 // Package replica keeps one state machine the same on one, three or five central managers: a replicated log of opaque entries, applied by
 // every replica in the same order. It is the hand around hashicorp/raft (Ongaro and Ousterhout, "In Search of an Understandable Consensus
 // Algorithm", 2014; pre-vote and membership changes of single servers as in Ongaro's thesis, §9.6 and §4.1), whose log lies in
-// hashicorp/raft-wal and whose term and vote lie in a file of schedd/dbfile beside it.
+// hashicorp/raft-wal and whose term and vote lie in a file of internal/boltfile beside it.
 //
 //	           no leader known                 elected, and all
 //	┌───────┐  asks its peers  ┌──────────┐    earlier entries applied   ┌────────┐

@@ -1,7 +1,7 @@
 package replica
 
 // Kill ends Run at once, without a word to the others.
-func (r *Replica) Kill() { r.breaks(errKilled) }
+func (r *Replica) Kill() { r.fail(errKilled) }
 
 // ErrKilled is what Run then returns.
 var ErrKilled = errKilled

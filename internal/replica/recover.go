@@ -15,7 +15,7 @@ import (
 // removed they can be added. The cell begins with what state's Snapshot writes after the last entry.
 func Recover(cfg Config, state StateMachine) error {
 	if err := recoverIn(cfg, state); err != nil {
-		return fmt.Errorf("recover %s: %w", cfg.Dir, full(cfg.Dir, err))
+		return fmt.Errorf("recover %s: %w", cfg.Dir, diskFullHint(cfg.Dir, err))
 	}
 	return nil
 }
@@ -31,12 +31,12 @@ func recoverIn(cfg Config, state StateMachine) error {
 		return err
 	}
 	defer store.close()
-	if empty, err := store.empty(); err != nil || empty {
+	if empty, err := store.isEmpty(); err != nil || empty {
 		return errors.Join(err, fmt.Errorf("%w: there is nothing in it", roost.NotFound))
 	}
 	// The id first: if this is cut short the replica is out of the old cell, and the command can be given again.
-	id := identity{ID: newIdentity(cfg.Name).ID, Cell: random()}
-	if err := id.write(cfg.Dir); err != nil {
+	id := memberIdentity{ID: newIdentity(cfg.Name).ID, Cell: randomID()}
+	if err := id.writeTo(cfg.Dir); err != nil {
 		return err
 	}
 	settings := raft.DefaultConfig()
@@ -44,7 +44,7 @@ func recoverIn(cfg Config, state StateMachine) error {
 	addr, transport := raft.NewInmemTransport(raft.ServerAddress(cfg.Address))
 	defer transport.Close()
 	only := raft.Configuration{Servers: []raft.Server{{ID: settings.LocalID, Address: addr}}}
-	if err := raft.RecoverCluster(settings, machine{state, fails}, store, store, store.snapshots, transport, only); err != nil {
+	if err := raft.RecoverCluster(settings, raftFSM{state, fails}, store, store, store.snapshots, transport, only); err != nil {
 		return errors.Join(err, failed)
 	}
 	return failed

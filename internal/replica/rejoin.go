@@ -13,33 +13,33 @@ import (
 // damagedSuffix is behind the name of what was set aside, before the date.
 const damagedSuffix = ".damaged-"
 
-// rejoin replaces a damaged log by the others'. What is left of it must not vote: an entry that is missing may be one that was committed with this
+// replaceDamagedLog replaces a damaged log by the others'. What is left of it must not vote: an entry that is missing may be one that was committed with this
 // replica's help, and with a shorter log it could help to elect somebody who has not got that entry. So it becomes somebody new, with nothing, and is
 // taken in as a learner; it gets its vote when it has caught up. The damaged log is set aside only when another replica leads, which a majority follows.
-func (r *Replica) rejoin(ctx context.Context, damages []string) (*store, error) {
+func (r *Replica) replaceDamagedLog(ctx context.Context, damages []string) (*diskStore, error) {
 	r.log.Error("what this replica has on disk is damaged: it waits for a leader, and then asks for all that the others have", "damaged", damages)
-	others := slices.DeleteFunc(slices.Clone(r.cfg.Peers), func(addr string) bool { return addr == r.cfg.Address })
-	for !r.anyLeads(ctx, others) {
+	others := slices.DeleteFunc(slices.Clone(r.config.Peers), func(addr string) bool { return addr == r.config.Address })
+	for !r.cellHasLeader(ctx, others) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case err := <-r.broken:
+		case err := <-r.failure:
 			return nil, err
-		case <-time.After(r.cfg.Election):
+		case <-time.After(r.config.ElectionTimeout):
 		}
 	}
-	aside, err := setAside(r.cfg.Dir, time.Now())
+	aside, err := setAside(r.config.Dir, time.Now())
 	if err != nil {
 		return nil, err
 	}
 	r.log.Warn("the damaged log is set aside", "as", aside)
-	return openStore(r.cfg.Dir, r.log, r.breaks)
+	return openStore(r.config.Dir, r.log, r.fail)
 }
 
-// anyLeads reports whether one of these replicas leads this one's cell.
-func (r *Replica) anyLeads(ctx context.Context, others []string) bool {
+// cellHasLeader reports whether one of these replicas leads this one's cell.
+func (r *Replica) cellHasLeader(ctx context.Context, others []string) bool {
 	cell := r.identity.Load().Cell
-	return slices.ContainsFunc(r.ask(ctx, others, nil), func(a answer) bool {
+	return slices.ContainsFunc(r.peerStates(ctx, others, nil), func(a peerState) bool {
 		return a.err == nil && a.state.GetLeads() && a.state.GetCell() == cell
 	})
 }

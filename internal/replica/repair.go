@@ -18,31 +18,31 @@ import (
 	"github.com/hashicorp/raft-wal/metadb"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// mostFilled is how many entries a repair makes up for those that are gone, at most.
-const mostFilled = 1 << 20
+// maxFilledEntries is how many entries a repair makes up for those that are gone, at most.
+const maxFilledEntries = 1 << 20
 
 // keyTerm is raft's name for the term.
 const keyTerm = "CurrentTerm"
 
-// Report says what is damaged on a replica's disk, and what was done about it.
-type Report = dbfile.Report
+// RepairReport says what is damaged on a replica's disk, and what was done about it.
+type RepairReport = boltfile.RepairReport
 
 // Repair takes out of the log of the replica in cfg.Dir what is damaged; dry only says what would be. It returns nil where nothing is. The replica must not run.
 //
 // Of several replicas none is repaired so: when it starts, the others give it what they have. One that is alone keeps every entry that is whole; those that
 // are not are replaced by entries that say nothing.
-func Repair(cfg Config, now time.Time, dry bool) (*dbfile.Report, error) {
+func Repair(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	report, err := repairIn(cfg, now, dry)
 	if err != nil {
-		return report, fmt.Errorf("repair %s: %w", cfg.Dir, full(cfg.Dir, err))
+		return report, fmt.Errorf("repair %s: %w", cfg.Dir, diskFullHint(cfg.Dir, err))
 	}
 	return report, nil
 }
 
-func repairIn(cfg Config, now time.Time, dry bool) (*dbfile.Report, error) {
+func repairIn(cfg Config, now time.Time, dry bool) (*boltfile.RepairReport, error) {
 	if _, err := os.Stat(filepath.Join(cfg.Dir, identityFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it has never run
 	}
@@ -55,7 +55,7 @@ func repairIn(cfg Config, now time.Time, dry bool) (*dbfile.Report, error) {
 	if len(damages) == 0 {
 		return nil, err
 	}
-	report := &dbfile.Report{Path: cfg.Dir, Damages: damages}
+	report := &boltfile.RepairReport{Path: cfg.Dir, Damages: damages}
 	if others := slices.DeleteFunc(slices.Clone(cfg.Peers), func(addr string) bool { return addr == cfg.Address }); len(others) > 0 {
 		report.Actions = []string{fmt.Sprintf("nothing: when the negotiator starts, it gets all that %s have", strings.Join(others, ", "))}
 		return report, nil
@@ -68,37 +68,37 @@ func repairIn(cfg Config, now time.Time, dry bool) (*dbfile.Report, error) {
 	if err != nil {
 		return report, errors.Join(err, lock.Close())
 	}
-	report.Actions = old.actions()
+	report.Actions = old.repairActions()
 	if dry {
 		return report, lock.Close()
 	}
-	report.Aside, err = old.write(cfg, lock, now)
+	report.DamagedPath, err = old.writeLog(cfg, lock, now)
 	return report, err
 }
 
-// salvaged is what is whole of a damaged log.
-type salvaged struct {
-	entries   map[uint64]*raft.Log
-	stable    map[string][]byte
-	last      uint64 // that was acknowledged, as far as is known
-	snapshot  uint64 // index of the newest snapshot that is whole
-	snapshots []string
-	badShots  []string
+// salvagedLog is what is whole of a damaged log.
+type salvagedLog struct {
+	entries          map[uint64]*raft.Log
+	stableValues     map[string][]byte
+	last             uint64 // that was acknowledged, as far as is known
+	snapshot         uint64 // index of the newest snapshot that is whole
+	snapshots        []string
+	damagedSnapshots []string
 }
 
 // salvageLog reads entries wherever they are in the pieces of the log, without a word of what says where they should be.
-func salvageLog(cfg Config) (*salvaged, error) {
-	old := &salvaged{entries: map[uint64]*raft.Log{}, stable: map[string][]byte{}}
+func salvageLog(cfg Config) (*salvagedLog, error) {
+	old := &salvagedLog{entries: map[uint64]*raft.Log{}, stableValues: map[string][]byte{}}
 	m, err := openMark(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer m.close()
-	old.last = m.last
+	old.last = m.lastWritten
 	path := filepath.Join(cfg.Dir, "log")
-	if _, err := dbfile.Inspect(metaPath(path), metaKind(), func(bucket string, key, value []byte) {
+	if _, err := boltfile.InspectFile(metaPath(path), metaKind(), func(bucket string, key, value []byte) {
 		if bucket == metadb.StableBucket {
-			old.stable[string(key)] = slices.Clone(value)
+			old.stableValues[string(key)] = slices.Clone(value)
 		}
 	}); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func salvageLog(cfg Config) (*salvaged, error) {
 		if err != nil {
 			return nil, err
 		}
-		old.scan(b, m)
+		old.scanSegment(b, m)
 	}
 	return old, old.readSnapshots(cfg)
 }
@@ -123,8 +123,8 @@ const (
 	frameEntry  = 1
 )
 
-// scan finds the entries in a piece of the log. Of two with one index the later term counts: the other was replaced.
-func (old *salvaged) scan(b []byte, m *mark) {
+// scanSegment finds the entries in a piece of the log. Of two with one index the later term counts: the other was replaced.
+func (old *salvagedLog) scanSegment(b []byte, m *logMark) {
 	codec := &wal.BinaryCodec{}
 	for at := 0; at+frameHeader <= len(b); at += frameHeader {
 		n := int(binary.LittleEndian.Uint32(b[at+4:]))
@@ -132,11 +132,11 @@ func (old *salvaged) scan(b []byte, m *mark) {
 			continue
 		}
 		l := new(raft.Log)
-		if err := guarded(func() error { return codec.Decode(b[at+frameHeader:at+frameHeader+n], l) }); err != nil || l.Index == 0 {
+		if err := recoverPanic(func() error { return codec.Decode(b[at+frameHeader:at+frameHeader+n], l) }); err != nil || l.Index == 0 {
 			continue
 		}
 		summed, err := checkEntry(l.Index, l)
-		if err != nil || !summed && (!m.known || l.Index >= m.first) {
+		if err != nil || !summed && (!m.existed || l.Index >= m.checksummedFrom) {
 			continue
 		}
 		if was := old.entries[l.Index]; was == nil || was.Term <= l.Term {
@@ -147,8 +147,8 @@ func (old *salvaged) scan(b []byte, m *mark) {
 }
 
 // readSnapshots finds out which snapshots are whole.
-func (old *salvaged) readSnapshots(cfg Config) error {
-	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, keepSnapshots, newLogger(slog.New(slog.DiscardHandler)))
+func (old *salvagedLog) readSnapshots(cfg Config) error {
+	snaps, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, retainedSnapshots, newLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return err
 	}
@@ -156,12 +156,12 @@ func (old *salvaged) readSnapshots(cfg Config) error {
 	if err != nil {
 		return err
 	}
-	s := snapshots{snaps, cfg.Dir, nil}
+	s := snapshotStore{snaps, cfg.Dir, nil}
 	all, err := os.ReadDir(filepath.Join(cfg.Dir, snapshotsDir))
 	for _, e := range all {
 		at := slices.IndexFunc(list, func(m *raft.SnapshotMeta) bool { return m.ID == e.Name() })
 		if at < 0 || s.checkSnapshot(e.Name()) != nil {
-			old.badShots = append(old.badShots, e.Name())
+			old.damagedSnapshots = append(old.damagedSnapshots, e.Name())
 			continue
 		}
 		old.snapshots, old.snapshot = append(old.snapshots, e.Name()), max(old.snapshot, list[at].Index)
@@ -169,8 +169,8 @@ func (old *salvaged) readSnapshots(cfg Config) error {
 	return err
 }
 
-// missing lists the entries that are nowhere, in runs.
-func (old *salvaged) missing() (runs [][2]uint64) {
+// missingRuns lists the entries that are nowhere, in runs.
+func (old *salvagedLog) missingRuns() (runs [][2]uint64) {
 	for index := old.snapshot + 1; index <= old.last; index++ {
 		if old.entries[index] != nil {
 			continue
@@ -184,28 +184,28 @@ func (old *salvaged) missing() (runs [][2]uint64) {
 	return runs
 }
 
-func (old *salvaged) actions() (all []string) {
-	for _, name := range old.badShots {
+func (old *salvagedLog) repairActions() (all []string) {
+	for _, name := range old.damagedSnapshots {
 		all = append(all, "snapshot "+name+" is set aside")
 	}
-	kept := 0
+	retained := 0
 	for index := range old.entries {
 		if index > old.snapshot {
-			kept++
+			retained++
 		}
 	}
-	for _, run := range old.missing() {
+	for _, run := range old.missingRuns() {
 		if run[0] == run[1] {
 			all = append(all, fmt.Sprintf("entry %d is taken out: what it said is lost", run[0]))
 		} else {
 			all = append(all, fmt.Sprintf("entries %d to %d are taken out: what they said is lost", run[0], run[1]))
 		}
 	}
-	return append(all, fmt.Sprintf("%d entries and %d snapshots are kept", kept, len(old.snapshots)))
+	return append(all, fmt.Sprintf("%d entries and %d snapshots are kept", retained, len(old.snapshots)))
 }
 
-// whole makes a log without gaps. Where no snapshot is whole and no entry says who votes, the first that is made up says that this replica does.
-func (old *salvaged) whole(cfg Config) (logs []*raft.Log, term uint64, err error) {
+// fillGaps makes a log without gaps. Where no snapshot is whole and no entry says who votes, the first that is made up says that this replica does.
+func (old *salvagedLog) fillGaps(cfg Config) (logs []*raft.Log, term uint64, err error) {
 	id, err := readIdentity(cfg.Dir, cfg.Name)
 	if err != nil {
 		return nil, 0, err
@@ -215,7 +215,7 @@ func (old *salvaged) whole(cfg Config) (logs []*raft.Log, term uint64, err error
 		l := old.entries[index]
 		term, votes = max(term, l.Term), votes || l.Type == raft.LogConfiguration
 	}
-	if old.last-old.snapshot > mostFilled {
+	if old.last-old.snapshot > maxFilledEntries {
 		return nil, 0, fmt.Errorf("%w: %d entries are gone: put the directory back from a copy", roost.BadConfig, old.last-old.snapshot)
 	}
 	at := uint64(1)
@@ -235,23 +235,23 @@ func (old *salvaged) whole(cfg Config) (logs []*raft.Log, term uint64, err error
 	return logs, max(term, at), nil
 }
 
-// write makes the log anew, and sets the old one aside. It lets the lock go.
-func (old *salvaged) write(cfg Config, lock *os.File, now time.Time) (aside string, err error) {
+// writeLog makes the log anew, and sets the old one aside. It lets the lock go.
+func (old *salvagedLog) writeLog(cfg Config, lock *os.File, now time.Time) (aside string, err error) {
 	defer lock.Close()
-	logs, term, err := old.whole(cfg)
+	logs, term, err := old.fillGaps(cfg)
 	if err != nil {
 		return "", err
 	}
-	if v := old.stable[keyTerm]; len(v) == 8 {
+	if v := old.stableValues[keyTerm]; len(v) == 8 {
 		term = max(term, binary.LittleEndian.Uint64(v))
 	} else {
-		old.stable = nil // a vote without its term says nothing; in the next term none was given
+		old.stableValues = nil // a vote without its term says nothing; in the next term none was given
 	}
 	if aside, err = setAside(cfg.Dir, now); err != nil {
 		return aside, err
 	}
 	for _, name := range old.snapshots {
-		if err := keepSnapshot(cfg.Dir, name, now); err != nil {
+		if err := copySnapshot(cfg.Dir, name, now); err != nil {
 			return aside, err
 		}
 	}
@@ -260,12 +260,12 @@ func (old *salvaged) write(cfg Config, lock *os.File, now time.Time) (aside stri
 		return aside, err
 	}
 	defer s.close()
-	for key, value := range old.stable {
+	for key, value := range old.stableValues {
 		if err := s.WAL.Set([]byte(key), value); err != nil {
 			return aside, err
 		}
 	}
-	if old.stable == nil {
+	if old.stableValues == nil {
 		term++
 	}
 	if err := s.WAL.SetUint64([]byte(keyTerm), term); err != nil || len(logs) == 0 {
@@ -274,8 +274,8 @@ func (old *salvaged) write(cfg Config, lock *os.File, now time.Time) (aside stri
 	return aside, s.StoreLogs(logs)
 }
 
-// keepSnapshot copies a snapshot that is whole from those that were set aside.
-func keepSnapshot(dir, name string, now time.Time) error {
+// copySnapshot copies a snapshot that is whole from those that were set aside.
+func copySnapshot(dir, name string, now time.Time) error {
 	from := filepath.Join(dir, snapshotsDir+damagedSuffix+now.Format("20060102-150405"), name)
 	return os.CopyFS(filepath.Join(dir, snapshotsDir, name), os.DirFS(from))
 }

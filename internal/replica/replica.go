@@ -20,9 +20,9 @@ import (
 	"github.com/roost-batch/roost/internal/rpc"
 )
 
-// DefaultElection is for how long a follower goes without a word from the leader before it asks for votes; chance adds up to as much
+// DefaultElectionTimeout is for how long a follower goes without a word from the leader before it asks for votes; chance adds up to as much
 // again. Raft's own second makes a failover of nearly two.
-const DefaultElection = 250 * time.Millisecond
+const DefaultElectionTimeout = 250 * time.Millisecond
 
 // StateMachine is what is replicated. Its methods are called one at a time, Apply in the order of the log; what Apply does may depend on
 // the entries alone. Entries since the last snapshot are applied again after a restart.
@@ -35,8 +35,8 @@ type StateMachine interface {
 	Restore(io.Reader) error
 }
 
-// Digester is what a StateMachine may be, too: then it is compared where replicas stand at the same entry.
-type Digester interface {
+// StateDigester is what a StateMachine may be, too: then it is compared where replicas stand at the same entry.
+type StateDigester interface {
 	// Digest returns the index of the last entry that was applied, 0 if it is not known, and what the state then amounts to: two that are the same have
 	// the same. It may be called at any time.
 	Digest() (index uint64, sum []byte)
@@ -44,49 +44,49 @@ type Digester interface {
 
 // Config says which replica this is.
 type Config struct {
-	Dir      string        // what is on disk lies in here, and nothing else may
-	Name     string        // of the node, for people
-	Address  string        // at which the others reach this replica: "host:port", or "unix:/path"
-	Peers    []string      // addresses of all replicas that the cell starts with, this one too or not; none: it is alone
-	Election time.Duration // 0: DefaultElection
-	Identity *rpc.Identity // nil: over unix sockets only
-	Log      *slog.Logger
+	Dir             string        // what is on disk lies in here, and nothing else may
+	Name            string        // of the node, for people
+	Address         string        // at which the others reach this replica: "host:port", or "unix:/path"
+	Peers           []string      // addresses of all replicas that the cell starts with, this one too or not; none: it is alone
+	ElectionTimeout time.Duration // 0: DefaultElectionTimeout
+	Identity        *rpc.Identity // nil: over unix sockets only
+	Log             *slog.Logger
 
 	// Dial makes connections to other replicas; nil: rpc.Dial does, with the identity. Tests cut the network with it.
 	Dial func(address string) (*grpc.ClientConn, error)
 }
 
-// Leadership is a change of who leads.
-type Leadership struct {
-	Leads  bool   // this replica does, and has applied all entries of earlier leaders
-	Leader string // address of the leader, "" where none is known
-	Term   uint64 // raft's: a replica that leads again after it was deposed leads in a higher one
+// LeadershipChange is a change of who leads.
+type LeadershipChange struct {
+	IsLeader bool   // this replica does, and has applied all entries of earlier leaders
+	Leader   string // address of the leader, "" where none is known
+	Term     uint64 // raft's: a replica that leads again after it was deposed leads in a higher one
 }
 
 // Replica is one replica of the log.
 type Replica struct {
-	cfg       Config
-	machine   StateMachine
-	log       *slog.Logger
-	dial      func(addr string) (*grpc.ClientConn, error)
-	layer     *layer
-	transport *raft.NetworkTransport
+	config      Config
+	machine     StateMachine
+	log         *slog.Logger
+	dial        func(addr string) (*grpc.ClientConn, error)
+	streamLayer *streamLayer
+	transport   *raft.NetworkTransport
 
-	store      atomic.Pointer[store]
-	identity   atomic.Pointer[identity]
-	raft       atomic.Pointer[raft.Raft] // nil until Run has started it
-	leadership chan Leadership
-	led        atomic.Uint64 // the last term of which Leadership has said that this replica leads in it
-	proposals  proposals
-	errands    chan func(context.Context) // changes of membership, one after another
-	broken     chan error                 // what ends Run
-	running    sync.WaitGroup
+	store             atomic.Pointer[diskStore]
+	identity          atomic.Pointer[memberIdentity]
+	raft              atomic.Pointer[raft.Raft] // nil until Run has started it
+	leadership        chan LeadershipChange
+	lastLedTerm       atomic.Uint64 // the last term of which Leadership has said that this replica leads in it
+	proposals         pendingProposals
+	membershipChanges chan func(context.Context) // changes of membership, one after another
+	failure           chan error                 // what ends Run
+	running           sync.WaitGroup
 }
 
 // Open reads which replica this is, and starts nothing. A directory that is empty gets an identity.
 func Open(cfg Config, machine StateMachine) (*Replica, error) {
-	if cfg.Election <= 0 {
-		cfg.Election = DefaultElection
+	if cfg.ElectionTimeout <= 0 {
+		cfg.ElectionTimeout = DefaultElectionTimeout
 	}
 	if cfg.Address == "" {
 		return nil, fmt.Errorf("replica %s: %w: it has no address at which the others could reach it", cfg.Name, roost.BadConfig)
@@ -99,73 +99,73 @@ func Open(cfg Config, machine StateMachine) (*Replica, error) {
 	cfg.Peers = slices.Compact(cfg.Peers)
 	id, err := readIdentity(cfg.Dir, cfg.Name)
 	if err != nil {
-		return nil, fmt.Errorf("replica %s: %w", cfg.Name, full(cfg.Dir, err))
+		return nil, fmt.Errorf("replica %s: %w", cfg.Name, diskFullHint(cfg.Dir, err))
 	}
 	r := &Replica{
-		cfg: cfg, machine: machine, log: cfg.Log, leadership: make(chan Leadership, 1), errands: make(chan func(context.Context), 16), broken: make(chan error, 16),
+		config: cfg, machine: machine, log: cfg.Log, leadership: make(chan LeadershipChange, 1), membershipChanges: make(chan func(context.Context), 16), failure: make(chan error, 16),
 	}
 	if r.dial = cfg.Dial; r.dial == nil {
 		r.dial = func(addr string) (*grpc.ClientConn, error) { return rpc.Dial(addr, cfg.Identity, auth.Negotiator) }
 	}
 	r.identity.Store(&id)
-	r.layer = &layer{replica: r, incoming: make(chan net.Conn), closed: make(chan struct{})}
+	r.streamLayer = &streamLayer{replica: r, incoming: make(chan net.Conn), closed: make(chan struct{})}
 	r.proposals.init()
 	return r, nil
 }
 
 // Leadership tells who leads. Only the latest word is kept, so a change may be missed; the term tells.
-func (r *Replica) Leadership() <-chan Leadership { return r.leadership }
+func (r *Replica) Leadership() <-chan LeadershipChange { return r.leadership }
 
 // Run takes part until ctx ends or the disk fails, and returns when all that it started is gone.
 func (r *Replica) Run(ctx context.Context) error {
-	store, err := openStore(r.cfg.Dir, r.log, r.breaks)
-	if damages := damagesOf(err); len(damages) > 0 && len(r.cfg.Peers) > 1 {
-		if store, err = r.rejoin(ctx, damages); ctx.Err() != nil {
+	store, err := openStore(r.config.Dir, r.log, r.fail)
+	if damages := damagesOf(err); len(damages) > 0 && len(r.config.Peers) > 1 {
+		if store, err = r.replaceDamagedLog(ctx, damages); ctx.Err() != nil {
 			return nil
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
+		return fmt.Errorf("replica %s: %w", r.config.Name, diskFullHint(r.config.Dir, err))
 	}
 	defer store.close()
 	r.store.Store(store)
-	if err := r.fresh(store); err != nil {
-		return fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
+	if err := r.renewIdentity(store); err != nil {
+		return fmt.Errorf("replica %s: %w", r.config.Name, diskFullHint(r.config.Dir, err))
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	notify := make(chan bool, 16)
-	transport := r.carrier()
-	rf, err := raft.NewRaft(r.settings(notify), machine{r.machine, r.breaks}, store, store, store.snapshots, transport)
+	transport := r.newTransport()
+	rf, err := raft.NewRaft(r.raftConfig(notify), raftFSM{r.machine, r.fail}, store, store, store.snapshots, transport)
 	if err != nil {
-		return errors.Join(fmt.Errorf("replica %s: %w", r.cfg.Name, err), transport.Close())
+		return errors.Join(fmt.Errorf("replica %s: %w", r.config.Name, err), transport.Close())
 	}
-	store.guard()
-	r.proposals.start()
+	store.setGuarded()
+	r.proposals.startWaiting()
 	r.transport = transport
 	r.raft.Store(rf)
-	r.running.Go(func() { r.follow(ctx, rf, notify) })
-	r.running.Go(func() { r.seek(ctx, rf) })
-	r.running.Go(func() { r.keep(ctx, rf) })
-	r.running.Go(r.proposals.run)
+	r.running.Go(func() { r.watchLeadership(ctx, rf, notify) })
+	r.running.Go(func() { r.findOrJoinCell(ctx, rf) })
+	r.running.Go(func() { r.runMembership(ctx, rf) })
+	r.running.Go(r.proposals.resolveAll)
 	select {
 	case <-ctx.Done():
 		err = nil
-		r.handOver(rf)
-	case err = <-r.broken:
-		err = fmt.Errorf("replica %s: %w", r.cfg.Name, full(r.cfg.Dir, err))
+		r.transferLeadership(rf)
+	case err = <-r.failure:
+		err = fmt.Errorf("replica %s: %w", r.config.Name, diskFullHint(r.config.Dir, err))
 	}
 	cancel()
-	r.proposals.close(2 * r.cfg.Election)
+	r.proposals.closeAndWait(2 * r.config.ElectionTimeout)
 	rf.Shutdown().Error() // it closes the transport, and that the layer
-	r.proposals.stop()
+	r.proposals.stopResolving()
 	r.running.Wait()
-	r.layer.running.Wait()
+	r.streamLayer.running.Wait()
 	return err
 }
 
-// handOver lets another lead before this replica stops, if it does: nobody then has to find out by silence.
-func (r *Replica) handOver(rf *raft.Raft) {
+// transferLeadership lets another lead before this replica stops, if it does: nobody then has to find out by silence.
+func (r *Replica) transferLeadership(rf *raft.Raft) {
 	if rf.State() != raft.Leader || len(r.members()) < 2 {
 		return
 	}
@@ -174,26 +174,26 @@ func (r *Replica) handOver(rf *raft.Raft) {
 	select {
 	case err := <-done:
 		r.log.Info("handed the lead over", "err", err)
-	case <-time.After(2 * r.cfg.Election):
+	case <-time.After(2 * r.config.ElectionTimeout):
 	}
 }
 
-// breaks ends Run with that error. Of several the first counts.
-func (r *Replica) breaks(err error) {
+// fail ends Run with that error. Of several the first counts.
+func (r *Replica) fail(err error) {
 	select {
-	case r.broken <- err:
+	case r.failure <- err:
 	default:
 	}
 }
 
-// settings are raft's.
-func (r *Replica) settings(notify chan<- bool) *raft.Config {
+// raftConfig are raft's.
+func (r *Replica) raftConfig(notify chan<- bool) *raft.Config {
 	c := raft.DefaultConfig()
 	c.LocalID = raft.ServerID(r.identity.Load().ID)
-	c.HeartbeatTimeout, c.ElectionTimeout = r.cfg.Election, r.cfg.Election
-	c.LeaderLeaseTimeout = max(r.cfg.Election*4/5, 5*time.Millisecond) // deposed before another can be elected, where clocks run alike
+	c.HeartbeatTimeout, c.ElectionTimeout = r.config.ElectionTimeout, r.config.ElectionTimeout
+	c.LeaderLeaseTimeout = max(r.config.ElectionTimeout*4/5, 5*time.Millisecond) // deposed before another can be elected, where clocks run alike
 	c.CommitTimeout = 25 * time.Millisecond
-	c.MaxAppendEntries = maxInFlight
+	c.MaxAppendEntries = maxProposed
 	c.BatchApplyCh = true
 	c.ShutdownOnRemove = false
 	c.SnapshotInterval, c.SnapshotThreshold, c.TrailingLogs = 20*time.Second, 8192, 2048
@@ -203,18 +203,18 @@ func (r *Replica) settings(notify chan<- bool) *raft.Config {
 	return c
 }
 
-// carrier takes raft's calls over the streams of the layer.
-func (r *Replica) carrier() *raft.NetworkTransport {
+// newTransport takes raft's calls over the streams of the layer.
+func (r *Replica) newTransport() *raft.NetworkTransport {
 	return raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: r.layer, MaxPool: 3, MaxRPCsInFlight: 32, Logger: newLogger(r.log), MsgpackUseNewTimeFormat: true,
-		Timeout: max(2*time.Second, 4*r.cfg.Election), // after this a call that the network has swallowed is made anew
+		Stream: r.streamLayer, MaxPool: 3, MaxRPCsInFlight: 32, Logger: newLogger(r.log), MsgpackUseNewTimeFormat: true,
+		Timeout: max(2*time.Second, 4*r.config.ElectionTimeout), // after this a call that the network has swallowed is made anew
 	})
 }
 
-// started returns raft, or why there is none.
-func (r *Replica) started() (*raft.Raft, error) {
+// runningRaft returns raft, or why there is none.
+func (r *Replica) runningRaft() (*raft.Raft, error) {
 	if rf := r.raft.Load(); rf != nil {
 		return rf, nil
 	}
-	return nil, fmt.Errorf("replica %s: %w: it is starting", r.cfg.Name, roost.Unavailable)
+	return nil, fmt.Errorf("replica %s: %w: it is starting", r.config.Name, roost.Unavailable)
 }

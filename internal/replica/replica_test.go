@@ -13,35 +13,35 @@ import (
 )
 
 func TestAlone(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, c *cell) {
+	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		begun := time.Now()
-		n := c.start("n1:1")
-		c.write(c.leader(), "a", "b")
-		if took := time.Since(begun); took >= DefaultElection {
+		n := c.startReplica("n1:1")
+		c.commitEntries(c.waitForLeader(), "a", "b")
+		if took := time.Since(begun); took >= DefaultElectionTimeout {
 			t.Errorf("it took %v to lead: it waited for an election", took)
 		}
-		if result, err := n.put("c"); result != 3 || err != nil {
+		if result, err := n.commitEntry("c"); result != 3 || err != nil {
 			t.Errorf("got %v, %v", result, err)
 		}
-		c.kill("n1:1")
-		if _, err := n.put("d"); !errors.Is(err, roost.Unavailable) {
+		c.killReplica("n1:1")
+		if _, err := n.commitEntry("d"); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("after the end: got %v", err)
 		}
-		c.start("n1:1")
-		c.write(c.leader(), "d")
-		c.same(4)
+		c.startReplica("n1:1")
+		c.commitEntries(c.waitForLeader(), "d")
+		c.waitForSameState(4)
 	})
 }
 
 func TestThree(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
-		c.write(leader, "a", "b", "c")
-		c.same(3)
-		for _, n := range c.all() {
-			if _, err := n.put("x"); n != leader && !errors.Is(err, roost.Unavailable) {
-				t.Errorf("%s, which does not lead: got %v", n.cfg.Address, err)
+		leader := c.waitForLeader()
+		c.commitEntries(leader, "a", "b", "c")
+		c.waitForSameState(3)
+		for _, n := range c.runningNodes() {
+			if _, err := n.commitEntry("x"); n != leader && !errors.Is(err, roost.Unavailable) {
+				t.Errorf("%s, which does not lead: got %v", n.config.Address, err)
 			}
 		}
 	})
@@ -49,15 +49,15 @@ func TestThree(t *testing.T) {
 
 // TestLeaderStopped holds that a leader which is stopped leaves no gap: another leads before anybody could have missed it.
 func TestLeaderStopped(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		first := c.leader()
-		c.write(first, "a")
-		c.same(1)
+		first := c.waitForLeader()
+		c.commitEntries(first, "a")
+		c.waitForSameState(1)
 		begun := time.Now()
-		c.stop(first.cfg.Address)
-		c.write(c.leader(), "b")
-		if took := time.Since(begun); took >= DefaultElection {
+		c.stopReplica(first.config.Address)
+		c.commitEntries(c.waitForLeader(), "b")
+		if took := time.Since(begun); took >= DefaultElectionTimeout {
 			t.Errorf("it took %v", took)
 		}
 	})
@@ -65,139 +65,139 @@ func TestLeaderStopped(t *testing.T) {
 
 // TestLeaderKilled lets a leader die without a word.
 func TestLeaderKilled(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		first := c.leader()
-		c.write(first, "a")
-		c.kill(first.cfg.Address)
-		second := c.leader()
-		c.write(second, "b")
-		c.start(first.cfg.Address)
-		c.same(2)
+		first := c.waitForLeader()
+		c.commitEntries(first, "a")
+		c.killReplica(first.config.Address)
+		second := c.waitForLeader()
+		c.commitEntries(second, "b")
+		c.startReplica(first.config.Address)
+		c.waitForSameState(2)
 	})
 }
 
 // TestLeaderIsolated cuts a leader off: another leads, and what the old one has proposed fails there, and is nowhere after the cut heals.
 func TestLeaderIsolated(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		old := c.leader()
-		c.write(old, "a")
-		c.net.isolate(old.cfg.Address, c.addrs, true)
-		if _, err := old.put("lost"); !errors.Is(err, roost.Unavailable) {
+		old := c.waitForLeader()
+		c.commitEntries(old, "a")
+		c.network.isolateAddress(old.config.Address, c.addresses, true)
+		if _, err := old.commitEntry("lost"); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("cut off: got %v", err)
 		}
 		if err := old.Verify(t.Context()); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("cut off, verifying: got %v", err)
 		}
-		c.until("it knows", func() bool { return !old.leads() })
-		c.write(c.leader(), "b")
-		c.net.heal()
-		c.same(2)
+		c.waitUntil("it knows", func() bool { return !old.isLeader() })
+		c.commitEntries(c.waitForLeader(), "b")
+		c.network.healAll()
+		c.waitForSameState(2)
 	})
 }
 
 // TestOneWay cuts each direction of a follower's links alone. The others go on, and with pre-vote it unseats nobody when it is back.
 func TestOneWay(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
+		leader := c.waitForLeader()
 		follower := "n1:1"
-		if leader.cfg.Address == follower {
+		if leader.config.Address == follower {
 			follower = "n2:1"
 		}
 		for _, hears := range []bool{true, false} {
-			for _, a := range c.addrs {
+			for _, a := range c.addresses {
 				if hears {
-					c.net.set(follower, a, true)
+					c.network.setLink(follower, a, true)
 				} else {
-					c.net.set(a, follower, true)
+					c.network.setLink(a, follower, true)
 				}
 			}
 			for range 20 {
-				c.write(c.leader(), "x")
-				c.pass(time.Second)
+				c.commitEntries(c.waitForLeader(), "x")
+				c.passTime(time.Second)
 			}
-			c.net.heal()
-			c.leader()
+			c.network.healAll()
+			c.waitForLeader()
 		}
-		c.same(40)
-		if got := c.leader(); got != leader {
-			t.Errorf("the leader is now %s: it was unseated", got.cfg.Address)
+		c.waitForSameState(40)
+		if got := c.waitForLeader(); got != leader {
+			t.Errorf("the leader is now %s: it was unseated", got.config.Address)
 		}
 	})
 }
 
 // TestWiped wipes a replica's disk. Under its old id nothing reaches it any more; it is taken in under a new one, and has everything.
 func TestWiped(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
-		c.write(leader, "a", "b")
-		c.same(2)
+		leader := c.waitForLeader()
+		c.commitEntries(leader, "a", "b")
+		c.waitForSameState(2)
 		victim := "n1:1"
-		if leader.cfg.Address == victim {
+		if leader.config.Address == victim {
 			victim = "n2:1"
 		}
-		former := c.at(victim).identity.Load().ID
-		c.kill(victim)
-		c.wipe(victim)
-		n := c.start(victim)
+		former := c.nodeAt(victim).identity.Load().ID
+		c.killReplica(victim)
+		c.wipeDisk(victim)
+		n := c.startReplica(victim)
 		if n.identity.Load().ID == former {
 			t.Fatal("it has its old id")
 		}
-		err := n.admit(&wire.ReplicaBytes{From: leader.identity.Load().ID, To: former, Cell: leader.identity.Load().Cell})
+		err := n.checkHello(&wire.ReplicaBytes{From: leader.identity.Load().ID, To: former, Cell: leader.identity.Load().Cell})
 		if !errors.Is(err, roost.Stale) {
 			t.Errorf("what is meant for its former self: got %v", err)
 		}
-		c.same(2)
-		c.until("it votes", func() bool {
-			s := c.leader().Status()
-			return len(s.Members) == 3 && !slices.ContainsFunc(s.Members, func(m Member) bool { return !m.Voter || m.ID == former })
+		c.waitForSameState(2)
+		c.waitUntil("it votes", func() bool {
+			s := c.waitForLeader().Status()
+			return len(s.Members) == 3 && !slices.ContainsFunc(s.Members, func(m CellMember) bool { return !m.IsVoter || m.ID == former })
 		})
-		c.kill(c.leader().cfg.Address) // it counts: without it there is no majority
-		c.write(c.leader(), "c")
-		c.same(3)
+		c.killReplica(c.waitForLeader().config.Address) // it counts: without it there is no majority
+		c.commitEntries(c.waitForLeader(), "c")
+		c.waitForSameState(3)
 	})
 }
 
-// TestForgetfulVote wipes the one replica that shares the leader's last entry with it, and takes the leader away: the third, which has not got
+// TestVoteAfterWipe wipes the one replica that shares the leader's last entry with it, and takes the leader away: the third, which has not got
 // the entry, must not be elected with the vote of somebody who has forgotten.
-func TestForgetfulVote(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+func TestVoteAfterWipe(t *testing.T) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
-		c.write(leader, "a")
-		c.same(1)
-		others := slices.DeleteFunc(slices.Clone(c.addrs), func(a string) bool { return a == leader.cfg.Address })
+		leader := c.waitForLeader()
+		c.commitEntries(leader, "a")
+		c.waitForSameState(1)
+		others := slices.DeleteFunc(slices.Clone(c.addresses), func(a string) bool { return a == leader.config.Address })
 		wiped, behind := others[0], others[1]
-		c.net.isolate(behind, c.addrs, true)
-		c.write(leader, "b")
-		c.kill(leader.cfg.Address)
-		c.kill(wiped)
-		c.wipe(wiped)
-		c.net.heal()
-		c.start(wiped)
-		c.pass(time.Minute)
-		if c.at(wiped).leads() || c.at(behind).leads() {
+		c.network.isolateAddress(behind, c.addresses, true)
+		c.commitEntries(leader, "b")
+		c.killReplica(leader.config.Address)
+		c.killReplica(wiped)
+		c.wipeDisk(wiped)
+		c.network.healAll()
+		c.startReplica(wiped)
+		c.passTime(time.Minute)
+		if c.nodeAt(wiped).isLeader() || c.nodeAt(behind).isLeader() {
 			t.Fatal("one leads that has not got what is committed")
 		}
-		c.start(leader.cfg.Address)
-		c.same(2)
-		c.write(c.leader(), "c")
-		c.same(3)
+		c.startReplica(leader.config.Address)
+		c.waitForSameState(2)
+		c.commitEntries(c.waitForLeader(), "c")
+		c.waitForSameState(3)
 	})
 }
 
 // TestMembers makes three of one, replaces one of them, and removes the leader.
 func TestMembers(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, c *cell) {
+	runCellTest(t, 1, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
-		c.write(leader, "a")
-		c.addrs = []string{"n1:1", "n2:1", "n3:1"}
-		c.start("n2:1")
-		c.start("n3:1")
+		leader := c.waitForLeader()
+		c.commitEntries(leader, "a")
+		c.addresses = []string{"n1:1", "n2:1", "n3:1"}
+		c.startReplica("n2:1")
+		c.startReplica("n3:1")
 		if err := leader.Add(t.Context(), "n4:1"); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("one that is not there: got %v", err)
 		}
@@ -206,31 +206,31 @@ func TestMembers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.write(leader, "b")
-		c.same(2)
+		c.commitEntries(leader, "b")
+		c.waitForSameState(2)
 		s := leader.Survey(t.Context())
-		if len(s.Members) != 3 || s.Spare() != 1 || s.Members[1].Name != "n2" || !s.Members[1].Voter || s.Members[1].Last != s.Last {
+		if len(s.Members) != 3 || s.SpareVoters() != 1 || s.Members[1].Name != "n2" || !s.Members[1].IsVoter || s.Members[1].LastIndex != s.LastIndex {
 			t.Errorf("got %+v", s)
 		}
-		if err := c.at("n2:1").Remove(t.Context(), "n3"); !errors.Is(err, roost.Unavailable) {
+		if err := c.nodeAt("n2:1").Remove(t.Context(), "n3"); !errors.Is(err, roost.Unavailable) {
 			t.Errorf("asked of one that does not lead: got %v", err)
 		}
-		c.kill("n3:1")
+		c.killReplica("n3:1")
 		if err := leader.Remove(t.Context(), "n2"); !errors.Is(err, roost.Conflict) {
 			t.Errorf("of three, with one down, another one: got %v", err)
 		}
 		if err := leader.Remove(t.Context(), "n3"); err != nil {
 			t.Fatal(err)
 		}
-		c.start("n4:1")
+		c.startReplica("n4:1")
 		if err := leader.Add(t.Context(), "n4:1"); err != nil {
 			t.Fatal(err)
 		}
 		if err := leader.Remove(t.Context(), "n1:1"); err != nil {
 			t.Fatal(err)
 		}
-		next := c.leader("n2:1", "n4:1")
-		c.write(next, "c")
+		next := c.waitForLeader("n2:1", "n4:1")
+		c.commitEntries(next, "c")
 		if members := next.Status().Members; len(members) != 2 {
 			t.Errorf("got %+v", members)
 		}
@@ -242,140 +242,140 @@ func TestMembers(t *testing.T) {
 
 // TestRecover loses two of three for good. What is left decides nothing, until it is made a cell of its own; then the others join anew.
 func TestRecover(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		c.write(c.leader(), "a", "b")
-		c.same(2)
-		c.kill("n2:1")
-		c.kill("n3:1")
-		c.pass(10 * time.Second)
-		if c.at("n1:1").leads() {
+		c.commitEntries(c.waitForLeader(), "a", "b")
+		c.waitForSameState(2)
+		c.killReplica("n2:1")
+		c.killReplica("n3:1")
+		c.passTime(10 * time.Second)
+		if c.nodeAt("n1:1").isLeader() {
 			t.Fatal("one of three leads")
 		}
-		c.kill("n1:1")
-		if err := Recover(c.config("n1:1"), &register{}); err != nil {
+		c.killReplica("n1:1")
+		if err := Recover(c.replicaConfig("n1:1"), &registerMachine{}); err != nil {
 			t.Fatal(err)
 		}
-		c.start("n1:1")
-		leader := c.leader()
-		c.write(leader, "c")
+		c.startReplica("n1:1")
+		leader := c.waitForLeader()
+		c.commitEntries(leader, "c")
 
-		c.start("n2:1") // with what it has: it stays out
-		c.pass(10 * time.Second)
+		c.startReplica("n2:1") // with what it has: it stays out
+		c.passTime(10 * time.Second)
 		if err := leader.Add(t.Context(), "n2:1"); !errors.Is(err, roost.Conflict) {
 			t.Errorf("one of the old cell: got %v", err)
 		}
-		c.kill("n2:1")
-		c.wipe("n2:1")
-		c.start("n2:1")
+		c.killReplica("n2:1")
+		c.wipeDisk("n2:1")
+		c.startReplica("n2:1")
 		if err := leader.Add(t.Context(), "n2:1"); err != nil {
 			t.Fatal(err)
 		}
-		c.same(3)
+		c.waitForSameState(3)
 	})
-	if err := Recover(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &register{}); !errors.Is(err, roost.NotFound) {
+	if err := Recover(Config{Dir: t.TempDir(), Name: "n1", Address: "n1:1", Log: slog.New(slog.DiscardHandler)}, &registerMachine{}); !errors.Is(err, roost.NotFound) {
 		t.Errorf("nothing to recover: got %v", err)
 	}
 }
 
 // TestSnapshot lets a replica fall so far behind that the log no longer reaches back to it.
 func TestSnapshot(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		leader := c.leader()
+		leader := c.waitForLeader()
 		away := "n1:1"
-		if leader.cfg.Address == away {
+		if leader.config.Address == away {
 			away = "n2:1"
 		}
-		c.write(leader, "a")
-		c.same(1)
-		c.kill(away)
-		var settled sync.WaitGroup
+		c.commitEntries(leader, "a")
+		c.waitForSameState(1)
+		c.killReplica(away)
+		var resolved sync.WaitGroup
 		for range 12_000 {
-			settled.Add(1)
+			resolved.Add(1)
 			leader.Propose([]byte("x"), func(_ any, err error) {
 				if err != nil && !errors.Is(err, roost.Exhausted) {
 					t.Error(err)
 				}
-				settled.Done()
+				resolved.Done()
 			})
-			if leader.proposals.waits() >= maxInFlight/2 {
-				settled.Wait()
+			if leader.proposals.pendingCount() >= maxProposed/2 {
+				resolved.Wait()
 			}
 		}
-		settled.Wait()
-		c.until("a snapshot", func() bool { return leader.Status().Snapshot > 0 })
-		c.start(away)
-		c.same(12_001)
-		c.kill(away)
-		c.start(away) // from its own snapshot
-		c.same(12_001)
-		c.write(c.leader(), "b")
-		c.same(12_002)
+		resolved.Wait()
+		c.waitUntil("a snapshot", func() bool { return leader.Status().SnapshotIndex > 0 })
+		c.startReplica(away)
+		c.waitForSameState(12_001)
+		c.killReplica(away)
+		c.startReplica(away) // from its own snapshot
+		c.waitForSameState(12_001)
+		c.commitEntries(c.waitForLeader(), "b")
+		c.waitForSameState(12_002)
 	})
 }
 
 // TestAllRestarted stops everybody at once, and starts them again.
 func TestAllRestarted(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		for i := range 3 {
 			c.startAll()
-			c.write(c.leader(), "a", "b")
-			c.same(2 * (i + 1))
+			c.commitEntries(c.waitForLeader(), "a", "b")
+			c.waitForSameState(2 * (i + 1))
 			c.stopAll()
 		}
 	})
 }
 
-// TestBegin holds when a cell may begin: when all are there, are empty, and want the same one.
-func TestBegin(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
-		c.start("n1:1")
-		c.start("n2:1")
-		c.pass(time.Minute)
-		if c.at("n1:1").leads() || c.at("n2:1").leads() {
+// TestBootstrap holds when a cell may begin: when all are there, are empty, and want the same one.
+func TestBootstrap(t *testing.T) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
+		c.startReplica("n1:1")
+		c.startReplica("n2:1")
+		c.passTime(time.Minute)
+		if c.nodeAt("n1:1").isLeader() || c.nodeAt("n2:1").isLeader() {
 			t.Error("a cell began without its third replica")
 		}
-		other := c.config("n3:1")
+		other := c.replicaConfig("n3:1")
 		other.Peers = []string{"n2:1", "n3:1"}
 		c.startWith(other)
-		c.pass(time.Minute)
-		if c.at("n1:1").leads() || c.at("n2:1").leads() {
+		c.passTime(time.Minute)
+		if c.nodeAt("n1:1").isLeader() || c.nodeAt("n2:1").isLeader() {
 			t.Error("a cell began whose replicas do not name the same peers")
 		}
-		c.kill("n3:1")
-		c.start("n3:1")
-		c.write(c.leader(), "a")
-		c.same(1)
+		c.killReplica("n3:1")
+		c.startReplica("n3:1")
+		c.commitEntries(c.waitForLeader(), "a")
+		c.waitForSameState(1)
 	})
 }
 
-// TestMoved gives a replica another address.
-func TestMoved(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, c *cell) {
+// TestChangedAddress gives a replica another address.
+func TestChangedAddress(t *testing.T) {
+	runCellTest(t, 3, func(t *testing.T, c *testCell) {
 		c.startAll()
-		c.write(c.leader(), "a")
-		c.kill("n3:1")
-		moved := c.config("n3:1")
+		c.commitEntries(c.waitForLeader(), "a")
+		c.killReplica("n3:1")
+		moved := c.replicaConfig("n3:1")
 		moved.Address = "n4:1"
 		c.startWith(moved)
-		c.until("all know", func() bool {
-			s := c.leader().Survey(t.Context())
-			return s.Spare() == 1 && len(s.Members) == 3 && s.Members[2].Address == "n4:1"
+		c.waitUntil("all know", func() bool {
+			s := c.waitForLeader().Survey(t.Context())
+			return s.SpareVoters() == 1 && len(s.Members) == 3 && s.Members[2].Address == "n4:1"
 		})
-		c.write(c.leader(), "b")
-		c.same(2)
+		c.commitEntries(c.waitForLeader(), "b")
+		c.waitForSameState(2)
 	})
 }
 
 // TestBrokenDisk takes the log's directory away from under a replica: it must not go on in silence.
 func TestBrokenDisk(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, c *cell) {
-		c.start("n1:1")
-		n := c.leader()
-		c.write(n, "a")
+	runCellTest(t, 1, func(t *testing.T, c *testCell) {
+		c.startReplica("n1:1")
+		n := c.waitForLeader()
+		c.commitEntries(n, "a")
 		n.store.Load().WAL.Close() // as good as a disk that fails
-		if _, err := n.put("b"); err == nil {
+		if _, err := n.commitEntry("b"); err == nil {
 			t.Error("an entry was committed that could not be written")
 		}
 		if err := <-n.done; err == nil {
@@ -383,9 +383,9 @@ func TestBrokenDisk(t *testing.T) {
 		}
 		n.server.Stop()
 		n.stop()
-		c.set("n1:1", nil)
-		c.start("n1:1")
-		c.write(c.leader(), "b")
-		c.same(2)
+		c.setNode("n1:1", nil)
+		c.startReplica("n1:1")
+		c.commitEntries(c.waitForLeader(), "b")
+		c.waitForSameState(2)
 	})
 }

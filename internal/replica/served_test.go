@@ -37,11 +37,11 @@ func TestServed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			leader := newTrio(t, t.TempDir(), tt.addr, tt.who).next(nil)
-			if err := put(leader, []byte("a")); err != nil {
+			leader := newServedReplicas(t, t.TempDir(), tt.addr, tt.who).waitForNewLeader(nil)
+			if err := commitEntry(leader, []byte("a")); err != nil {
 				t.Fatal(err)
 			}
-			if s := leader.Survey(t.Context()); s.Spare() != 1 {
+			if s := leader.Survey(t.Context()); s.SpareVoters() != 1 {
 				t.Errorf("got %+v", s)
 			}
 		})

@@ -11,21 +11,23 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// codec refuses what is too long for its type before it is parsed.
-type codec struct {
+// boundedCodec refuses what is too long for its type before it is parsed.
+type boundedCodec struct {
 	encoding.CodecV2
-	bounds  bounded
-	refused *told
+	limits   methodLimits
+	refusals *logLimiter
 }
 
-func newCodec(refused *told) codec { return codec{encoding.GetCodecV2(proto.Name), bounds(), refused} }
+func newCodec(refused *logLimiter) boundedCodec {
+	return boundedCodec{encoding.GetCodecV2(proto.Name), newMethodLimits(), refused}
+}
 
 // Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
+func (c boundedCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if m, ok := v.(pb.Message); ok {
 		name := m.ProtoReflect().Descriptor().FullName()
-		if most, n := c.bounds.most[name], data.Len(); most > 0 && n > most {
-			c.refused.tell("refused a message that is too long", string(name), "bytes", n, "most", most)
+		if most, n := c.limits.maxBytes[name], data.Len(); most > 0 && n > most {
+			c.refusals.log("refused a message that is too long", string(name), "bytes", n, "most", most)
 			return fmt.Errorf("%s: %w: %d bytes, and %d is the most", name, roost.Exhausted, n, most)
 		}
 	}

@@ -1,7 +1,7 @@
 package rpc
 
-// Sizes says how long messages may be.
-var Sizes = sizes
+// MessageSizes says how long messages may be.
+var MessageSizes = messageSizes
 
-// MaxCallsOf is how many calls a peer may have at once.
-const MaxCallsOf = maxCallsOf
+// MaxCallsPerPeer is how many calls a peer may have at once.
+const MaxCallsPerPeer = maxCallsPerPeer

@@ -14,26 +14,26 @@ import (
 
 // NewServer returns a server that authenticates every connection and lets each peer call only what table allows it.
 // Its peers may send messages of 4 MiB, unless more says otherwise.
-func NewServer(id *Identity, table auth.Table, more ...grpc.ServerOption) *Server {
-	refused := new(told)
-	calls := newDesk(table, refused)
+func NewServer(id *Identity, table auth.AccessTable, more ...grpc.ServerOption) *Server {
+	refused := new(logLimiter)
+	calls := newCallLimiter(table, refused)
 	return &Server{grpc.NewServer(append([]grpc.ServerOption{
-		grpc.Creds(transport{id: id, refused: refused, gate: newGate()}),
+		grpc.Creds(transportCredentials{id: id, refusals: refused, conns: newConnLimiter()}),
 		grpc.ForceServerCodecV2(newCodec(refused)),
-		grpc.MaxRecvMsgSize(ordinary),
+		grpc.MaxRecvMsgSize(ordinaryMessageSize),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.StaticStreamWindowSize(window),
-		grpc.StaticConnWindowSize(window),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(streamWindow),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingAfter, Timeout: pingTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: pingLeast, PermitWithoutStream: true}),
-		grpc.InTapHandle(calls.tap),
-		grpc.ChainStreamInterceptor(calls.stream),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: pingInterval, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
+		grpc.InTapHandle(calls.beginCall),
+		grpc.ChainStreamInterceptor(calls.handleStream),
 	}, more...)...)}
 }
 
-// Dial makes a connection to a daemon of that role, for which its role is enough (see Pairs). It does not wait for the daemon to be there: calls do, if they
+// Dial makes a connection to a daemon of that role, for which its role is enough (see CallRules). It does not wait for the daemon to be there: calls do, if they
 // are asked to.
 func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 	return DialNode(addr, id, role, "")
@@ -43,12 +43,12 @@ func Dial(addr string, id *Identity, role auth.Role) (*grpc.ClientConn, error) {
 func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.ClientConn, error) {
 	network, target, err := SplitAddress(addr)
 	if err == nil {
-		err = dialable(network, addr, id, role, node)
+		err = checkDialable(network, addr, id, role, node)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return dial(target, transport{id: id, want: role, node: node, refused: new(told)}, func(ctx context.Context, target string) (net.Conn, error) {
+	return dial(target, transportCredentials{id: id, wantRole: role, wantNode: node, refusals: new(logLimiter)}, func(ctx context.Context, target string) (net.Conn, error) {
 		if network == "unix" {
 			return dialUnix(ctx, target)
 		}
@@ -57,21 +57,21 @@ func DialNode(addr string, id *Identity, role auth.Role, node string) (*grpc.Cli
 	})
 }
 
-// DialOver is Dial over connections that open makes: from another network namespace, or as another user.
-func DialOver(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
-	return dial(target, transport{id: id, want: role, refused: new(told)}, open)
+// DialTransport is Dial over connections that open makes: from another network namespace, or as another user.
+func DialTransport(target string, id *Identity, role auth.Role, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+	return dial(target, transportCredentials{id: id, wantRole: role, refusals: new(logLimiter)}, open)
 }
 
-func dial(target string, to transport, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
+func dial(target string, to transportCredentials, open func(ctx context.Context, target string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+target,
 		grpc.WithTransportCredentials(to),
 		grpc.WithContextDialer(open),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageSize)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
 			MinConnectTimeout: handshakeTimeout,
 		}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter, Timeout: pingTimeout}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingInterval, Timeout: pingTimeout}),
 		grpc.WithUserAgent("roost"),
 		grpc.WithAuthority("roost"),
 	)

@@ -20,29 +20,29 @@ import (
 	"github.com/roost-batch/roost/internal/wire"
 )
 
-// answering is a schedd that says who asked.
-type answering struct {
+// echoSchedd is a schedd that says who asked.
+type echoSchedd struct {
 	wire.UnimplementedScheddServer
 	peer chan auth.Peer
 }
 
-func (a *answering) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
+func (a *echoSchedd) Health(ctx context.Context, _ *wire.HealthRequest) (*wire.HealthReply, error) {
 	p, _ := auth.FromContext(ctx)
 	a.peer <- p
 	return &wire.HealthReply{Name: "here"}, nil
 }
 
-// collector is one with a single ad.
-type collector struct {
+// fakeCollector is one with a single ad.
+type fakeCollector struct {
 	wire.UnimplementedCollectorServer
 }
 
-func (collector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
+func (fakeCollector) Query(_ *wire.AdQuery, stream grpc.ServerStreamingServer[wire.AdText]) error {
 	return stream.Send(&wire.AdText{Ad: "[]"})
 }
 
-// serve starts both services on addr until the test ends, and returns where and who asked Health.
-func serve(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Peer) {
+// startServer starts both services on addr until the test ends, and returns where and who asked Health.
+func startServer(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Peer) {
 	t.Helper()
 	l, err := rpc.Listen(addr, 0o600)
 	if err != nil {
@@ -51,10 +51,10 @@ func serve(t *testing.T, addr string, id *rpc.Identity) (string, <-chan auth.Pee
 	if addr[:5] != "unix:" {
 		addr = l.Addr().String()
 	}
-	a := &answering{peer: make(chan auth.Peer, 10)}
-	s := rpc.NewServer(id, auth.Methods())
+	a := &echoSchedd{peer: make(chan auth.Peer, 10)}
+	s := rpc.NewServer(id, auth.MethodAccess())
 	wire.RegisterScheddServer(s, a)
-	wire.RegisterCollectorServer(s, collector{})
+	wire.RegisterCollectorServer(s, fakeCollector{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -77,15 +77,15 @@ func dial(t *testing.T, addr string, id *rpc.Identity, role auth.Role) *grpc.Cli
 	return conn
 }
 
-// health and ads call a method that is for users, and one that is for daemons.
-func health(t *testing.T, conn *grpc.ClientConn) error {
+// callHealth and ads call a method that is for users, and one that is for daemons.
+func callHealth(t *testing.T, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	_, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{})
 	return rpc.FromStatus(err)
 }
 
-func ads(t *testing.T, conn *grpc.ClientConn) error {
+func callQuery(t *testing.T, conn *grpc.ClientConn) error {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	stream, err := wire.NewCollectorClient(conn).Query(ctx, &wire.AdQuery{})
@@ -95,21 +95,21 @@ func ads(t *testing.T, conn *grpc.ClientConn) error {
 	return rpc.FromStatus(err)
 }
 
-func TestKernelSaysWhoCalls(t *testing.T) {
+func TestPeerCredentials(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), strings.Repeat("long/", 40))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	addr, peers := serve(t, "unix:"+dir+"/x.sock", nil)
+	addr, peers := startServer(t, "unix:"+dir+"/x.sock", nil)
 	conn := dial(t, addr, nil, auth.Schedd)
-	if err := health(t, conn); err != nil {
+	if err := callHealth(t, conn); err != nil {
 		t.Fatal(err)
 	}
 	p := <-peers
 	if !p.Local || p.UID != uint32(os.Getuid()) || p.GID != uint32(os.Getgid()) || p.PID != int32(os.Getpid()) {
 		t.Errorf("got %+v", p)
 	}
-	if err := ads(t, conn); err != nil {
+	if err := callQuery(t, conn); err != nil {
 		t.Errorf("the daemons' own user: got %v", err)
 	}
 }
@@ -137,9 +137,9 @@ func authority(t *testing.T) string {
 	return dir
 }
 
-func TestCertificatesSayWhoCalls(t *testing.T) {
+func TestCertificateIdentifiesCaller(t *testing.T) {
 	ours, theirs := authority(t), authority(t)
-	addr, _ := serve(t, "127.0.0.1:0", identity(t, ours, "central", auth.Collector))
+	addr, _ := startServer(t, "127.0.0.1:0", identity(t, ours, "central", auth.Collector))
 	startd := identity(t, ours, "n1", auth.Startd)
 	tests := []struct {
 		name string
@@ -149,12 +149,12 @@ func TestCertificatesSayWhoCalls(t *testing.T) {
 		want error
 		says string
 	}{
-		{"a role that may", startd, auth.Collector, ads, nil, ""},
-		{"a user's method", startd, auth.Collector, health, roost.PermissionDenied, "Health"},
-		{"no role", identity(t, ours, "n2"), auth.Collector, ads, roost.PermissionDenied, "Query"},
-		{"a server of another role", startd, auth.Negotiator, ads, roost.Unavailable, "central is not a negotiator"},
-		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, ads, roost.Unavailable, "another pool's authority"},
-		{"no identity", nil, auth.Collector, ads, roost.Unavailable, "no certificate"},
+		{"a role that may", startd, auth.Collector, callQuery, nil, ""},
+		{"a user's method", startd, auth.Collector, callHealth, roost.PermissionDenied, "Health"},
+		{"no role", identity(t, ours, "n2"), auth.Collector, callQuery, roost.PermissionDenied, "Query"},
+		{"a server of another role", startd, auth.Negotiator, callQuery, roost.Unavailable, "central is not a negotiator"},
+		{"another pool's node", identity(t, theirs, "n1", auth.Startd), auth.Collector, callQuery, roost.Unavailable, "another pool's authority"},
+		{"no identity", nil, auth.Collector, callQuery, roost.Unavailable, "no certificate"},
 	}
 	for _, tt := range tests {
 		err := tt.call(t, dial(t, addr, tt.id, tt.role))
@@ -164,25 +164,25 @@ func TestCertificatesSayWhoCalls(t *testing.T) {
 	}
 }
 
-func TestNothingIsServedUnauthenticated(t *testing.T) {
+func TestUnauthenticatedRefused(t *testing.T) {
 	id := identity(t, authority(t), "central", auth.Collector)
-	withIdentity, _ := serve(t, "127.0.0.1:0", id)
-	without, _ := serve(t, "127.0.0.1:0", nil)
+	withIdentity, _ := startServer(t, "127.0.0.1:0", id)
+	without, _ := startServer(t, "127.0.0.1:0", nil)
 	for name, addr := range map[string]string{"with an identity": withIdentity, "without": without} {
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := health(t, conn); err == nil {
+		if err := callHealth(t, conn); err == nil {
 			t.Errorf("%s: a call in the clear was answered", name)
 		}
 		conn.Close()
 	}
 }
 
-func TestSilentPeerIsHungUpOn(t *testing.T) {
+func TestSilentPeerDisconnected(t *testing.T) {
 	t.Parallel() // it takes as long as a handshake may
-	addr, _ := serve(t, "127.0.0.1:0", identity(t, authority(t), "central", auth.Collector))
+	addr, _ := startServer(t, "127.0.0.1:0", identity(t, authority(t), "central", auth.Collector))
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)

@@ -14,21 +14,21 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	streams := *desc
 	streams.Methods = nil
 	for _, m := range desc.Methods {
-		streams.Streams = append(streams.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: single(m), ServerStreams: true})
+		streams.Streams = append(streams.Streams, grpc.StreamDesc{StreamName: m.MethodName, Handler: unaryHandler(m), ServerStreams: true})
 	}
 	s.Server.RegisterService(&streams, impl)
 }
 
-// single serves a method with one request and one answer.
-func single(m grpc.MethodDesc) grpc.StreamHandler {
+// unaryHandler serves a method with one request and one answer.
+func unaryHandler(m grpc.MethodDesc) grpc.StreamHandler {
 	return func(impl any, stream grpc.ServerStream) error {
 		ctx := stream.Context()
 		reply, err := m.Handler(impl, ctx, stream.RecvMsg, nil)
 		if err == nil {
 			err = stream.SendMsg(reply)
 		}
-		if c, ok := ctx.Value(callKey{}).(*call); ok && err == nil {
-			c.within(c.limit, "its answer was not taken")
+		if c, ok := ctx.Value(callKey{}).(*activeCall); ok && err == nil {
+			c.startTimer(c.sendTimeout, "its answer was not taken")
 		}
 		return err
 	}

@@ -21,7 +21,7 @@ func (id *Identity) Sign(use string, text []byte) (signature []byte, certificate
 	if !ok {
 		return nil, nil, fmt.Errorf("sign: %w: this node's key is a %T", roost.BadConfig, own[0].PrivateKey)
 	}
-	return ed25519.Sign(key, signed(use, text)), own[0].Certificate, nil
+	return ed25519.Sign(key, signedText(use, text)), own[0].Certificate, nil
 }
 
 // Signer is the node that signed a text, if its certificate holds now as one would with which it came itself.
@@ -37,7 +37,7 @@ func (id *Identity) Signer(use string, text, signature []byte, certificates [][]
 		return auth.Peer{}, fmt.Errorf("signature: %w", err)
 	}
 	key, ok := leaf.PublicKey.(ed25519.PublicKey)
-	if !ok || !ed25519.Verify(key, signed(use, text), signature) {
+	if !ok || !ed25519.Verify(key, signedText(use, text), signature) {
 		return auth.Peer{}, fmt.Errorf("signature of %s: %w: it is not of this text", leaf.Subject.CommonName, roost.Unauthenticated)
 	}
 	p := auth.Peer{Name: leaf.Subject.CommonName, Serial: leaf.SerialNumber.Text(16)}
@@ -47,7 +47,7 @@ func (id *Identity) Signer(use string, text, signature []byte, certificates [][]
 	return p, nil
 }
 
-// signed is what a signature covers.
-func signed(use string, text []byte) []byte {
+// signedText is what a signature covers.
+func signedText(use string, text []byte) []byte {
 	return append([]byte(use+"\x00"), text...)
 }

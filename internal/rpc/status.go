@@ -15,7 +15,7 @@ import (
 )
 
 // grpcCodes maps each kind of error to the code that it travels under; the kind itself travels as a detail.
-var grpcCodes = map[roost.Kind]codes.Code{
+var grpcCodes = map[roost.ErrorKind]codes.Code{
 	roost.Internal: codes.Internal, roost.Invalid: codes.InvalidArgument, roost.NotFound: codes.NotFound,
 	roost.Finished: codes.FailedPrecondition, roost.Conflict: codes.FailedPrecondition,
 	roost.PermissionDenied: codes.PermissionDenied, roost.Unauthenticated: codes.Unauthenticated,
@@ -25,8 +25,8 @@ var grpcCodes = map[roost.Kind]codes.Code{
 }
 
 // KindOf finds the kind of an error, Internal where it has none.
-func KindOf(err error) roost.Kind {
-	var kind roost.Kind
+func KindOf(err error) roost.ErrorKind {
+	var kind roost.ErrorKind
 	if errors.As(err, &kind) {
 		return kind
 	}
@@ -39,7 +39,7 @@ func Status(err error) error {
 	if err == nil {
 		return nil
 	}
-	var kind roost.Kind
+	var kind roost.ErrorKind
 	if !errors.As(err, &kind) {
 		if _, ok := status.FromError(err); ok {
 			return err
@@ -60,16 +60,16 @@ func Status(err error) error {
 	return st.Err()
 }
 
-// remote is an error that came over the wire: its own text, and the kind it had.
-type remote struct {
-	text string
-	kind roost.Kind
-	code codes.Code
+// remoteError is an error that came over the wire: its own text, and the kind it had.
+type remoteError struct {
+	message string
+	kind    roost.ErrorKind
+	code    codes.Code
 }
 
-func (e *remote) Error() string              { return e.text }
-func (e *remote) Unwrap() error              { return e.kind }
-func (e *remote) GRPCStatus() *status.Status { return status.New(e.code, e.text) }
+func (e *remoteError) Error() string              { return e.message }
+func (e *remoteError) Unwrap() error              { return e.kind }
+func (e *remoteError) GRPCStatus() *status.Status { return status.New(e.code, e.message) }
 
 // FromStatus turns what gRPC returned back into an error whose kind errors.Is finds.
 func FromStatus(err error) error {
@@ -79,7 +79,7 @@ func FromStatus(err error) error {
 	}
 	for _, detail := range st.Details() {
 		if k, ok := detail.(*wrapperspb.UInt32Value); ok {
-			return &remote{unquoted(st.Message()), roost.Kind(k.GetValue()), st.Code()}
+			return &remoteError{unquoteCause(st.Message()), roost.ErrorKind(k.GetValue()), st.Code()}
 		}
 	}
 	kind := roost.Internal
@@ -95,11 +95,11 @@ func FromStatus(err error) error {
 	case codes.Canceled:
 		return context.Canceled
 	}
-	return &remote{plainSize(unquoted(st.Message())), kind, st.Code()}
+	return &remoteError{rewriteSizeError(unquoteCause(st.Message())), kind, st.Code()}
 }
 
-// plainSize puts gRPC's refusal of a long message, of which it has read nothing but the length, into the words of ours.
-func plainSize(text string) string {
+// rewriteSizeError puts gRPC's refusal of a long message, of which it has read nothing but the length, into the words of ours.
+func rewriteSizeError(text string) string {
 	var size, most int
 	if n, _ := fmt.Sscanf(text, "grpc: received message larger than max (%d vs. %d)", &size, &most); n != 2 {
 		return text
@@ -107,13 +107,13 @@ func plainSize(text string) string {
 	return fmt.Sprintf("%v: the message has %d bytes, and %d is the most", roost.Exhausted, size, most)
 }
 
-// failed is how gRPC begins to say that it has no connection; the cause follows as a quoted string.
-const failed = "connection error: desc = "
+// connErrorPrefix is how gRPC begins to say that it has no connection; the cause follows as a quoted string.
+const connErrorPrefix = "connection error: desc = "
 
-// unquoted takes the quotes off that gRPC puts around the cause of a failed connection: the names in it have their own, and would be shown as \"n1\".
+// unquoteCause takes the quotes off that gRPC puts around the cause of a failed connection: the names in it have their own, and would be shown as \"n1\".
 // The words before it stay, for by them a failed connection is told from a refusal.
-func unquoted(text string) string {
-	before, after, found := strings.Cut(text, failed)
+func unquoteCause(text string) string {
+	before, after, found := strings.Cut(text, connErrorPrefix)
 	if !found {
 		return text
 	}

@@ -12,17 +12,17 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// kinds is every kind there is: they are numbered from 1 without a gap, and beyond the last there is no text.
-func kinds() []roost.Kind {
-	var all []roost.Kind
-	for k := roost.Kind(1); k.Error() != roost.Kind(0).Error(); k++ {
+// allKinds is every kind there is: they are numbered from 1 without a gap, and beyond the last there is no text.
+func allKinds() []roost.ErrorKind {
+	var all []roost.ErrorKind
+	for k := roost.ErrorKind(1); k.Error() != roost.ErrorKind(0).Error(); k++ {
 		all = append(all, k)
 	}
 	return all
 }
 
-func TestKindsTravel(t *testing.T) {
-	for _, kind := range kinds() {
+func TestKindsRoundTrip(t *testing.T) {
+	for _, kind := range allKinds() {
 		sent := fmt.Errorf("job 1.host: %w: because", kind)
 		wire := Status(sent)
 		if code := status.Code(wire); code == codes.OK || code == codes.Unknown {
@@ -48,7 +48,7 @@ func TestForeignErrors(t *testing.T) {
 		{"too late", status.FromContextError(context.DeadlineExceeded).Err(), roost.Unavailable},
 		{"called off", Status(context.Canceled), context.Canceled},
 		{"no such method", status.Error(codes.Unimplemented, "unknown method"), roost.Internal},
-		{"a kind from the future", Status(fmt.Errorf("x: %w", roost.Kind(200))), roost.Kind(200)},
+		{"a kind from the future", Status(fmt.Errorf("x: %w", roost.ErrorKind(200))), roost.ErrorKind(200)},
 	}
 	for _, tt := range tests {
 		if got := FromStatus(tt.err); !errors.Is(got, tt.want) {

@@ -21,88 +21,88 @@ type Identity struct {
 	// TLS returns a configuration for either side of a connection, with the node's certificate and the pool's authorities, TLS 1.3 and
 	// client certificates required. Each handshake asks for one.
 	TLS func() *tls.Config
-	// Refresh looks whether the node's files have changed, and Holds says why a peer's certificate, which held when the peer came, does not hold any
+	// Refresh looks whether the node's files have changed, and CheckValid says why a peer's certificate, which held when the peer came, does not hold any
 	// more: it ended or was revoked. Nil: nothing changes.
-	Refresh func()
-	Holds   func(leaf *x509.Certificate) error
-	// Revoked reports whether the certificate of that number, as auth.Peer has it, was revoked. Nil: none is.
-	Revoked func(serial string) bool
+	Refresh    func()
+	CheckValid func(leaf *x509.Certificate) error
+	// IsRevoked reports whether the certificate of that number, as auth.Peer has it, was revoked. Nil: none is.
+	IsRevoked func(serial string) bool
 
-	// Guest, where there is one, says who has come to be served as something else than a node, and whether that is so. TLS has looked at what certificate
-	// there is; a peer without one may be an auth.Stranger.
-	Guest func(tls.ConnectionState) (auth.Peer, bool)
+	// IdentifyUser, where there is one, says who has come to be served as something else than a node, and whether that is so. TLS has looked at what certificate
+	// there is; a peer without one may be an auth.Anonymous.
+	IdentifyUser func(tls.ConnectionState) (auth.Peer, bool)
 
-	// Pinned says that TLS looks at who the other end is by itself: the authority that it believes signs for nobody else.
-	Pinned bool
+	// PinnedAuthority says that TLS looks at who the other end is by itself: the authority that it believes signs for nobody else.
+	PinnedAuthority bool
 
-	live    live
-	passers passers
+	revocations revocationWatcher
+	anonymous   anonymousConns
 }
 
-// transport authenticates both kinds of connection.
-type transport struct {
-	id   *Identity
-	want auth.Role // dialling: the role that the other end must have; "" for any
-	node string    // dialling: whose certificate it must have; "" for anybody's who has the role
+// transportCredentials authenticates both kinds of connection.
+type transportCredentials struct {
+	id       *Identity
+	wantRole auth.Role // dialling: the role that the other end must have; "" for any
+	wantNode string    // dialling: whose certificate it must have; "" for anybody's who has the role
 
-	refused *told
-	gate    *gate // serving
+	refusals *logLimiter
+	conns    *connLimiter // serving
 }
 
-func (t transport) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (t transportCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
-		p, err := kernelPeer(u)
+		p, err := peerCredentials(u)
 		return raw, p, err
 	}
 	if t.id == nil {
 		return nil, nil, fmt.Errorf("%s: %w: this node has no certificate (join the pool first)", raw.RemoteAddr(), roost.Unauthenticated)
 	}
-	conn, p, err := t.finish(ctx, tls.Client(raw, t.id.TLS()))
+	conn, p, err := t.handshake(ctx, tls.Client(raw, t.id.TLS()))
 	return conn, p, err
 }
 
-func (t transport) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, p, err := t.receive(raw)
+func (t transportCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, p, err := t.acceptConn(raw)
 	if err == nil {
 		var in net.Conn
-		if in, err = t.gate.admit(conn, p); err == nil {
+		if in, err = t.conns.countConn(conn, p); err == nil {
 			return in, p, nil
 		}
 		conn.Close()
 	}
-	from := host(raw.RemoteAddr())
+	from := hostOf(raw.RemoteAddr())
 	if p.Local {
 		from = p.String()
 	} else if p.Name != "" {
 		from += " as " + p.Name[:min(len(p.Name), 64)]
 	}
-	t.refused.tell("refused a connection", from, "why", err)
+	t.refusals.log("refused a connection", from, "why", err)
 	return nil, nil, err
 }
 
-// receive finds out who is at the other end.
-func (t transport) receive(raw net.Conn) (net.Conn, auth.Peer, error) {
+// acceptConn finds out who is at the other end.
+func (t transportCredentials) acceptConn(raw net.Conn) (net.Conn, auth.Peer, error) {
 	if u, ok := raw.(*net.UnixConn); ok {
-		p, err := kernelPeer(u)
+		p, err := peerCredentials(u)
 		return raw, p, err
 	}
 	if t.id == nil {
 		return nil, auth.Peer{}, fmt.Errorf("%s: %w: this daemon serves unix sockets only", raw.RemoteAddr(), roost.Unauthenticated)
 	}
-	s, victim := t.gate.enter(raw)
-	defer t.gate.leave(s)
+	s, victim := t.conns.beginHandshake(raw)
+	defer t.conns.endHandshake(s)
 	if victim != nil {
 		victim.conn.Close()
-		t.refused.tell("hung up on a peer that did not say who it is: too many at once", victim.addr.String())
+		t.refusals.log("hung up on a peer that did not say who it is: too many at once", victim.addr.String())
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	server := t
-	server.want, server.node = "", ""
-	return server.finish(ctx, tls.Server(raw, t.id.TLS()))
+	server.wantRole, server.wantNode = "", ""
+	return server.handshake(ctx, tls.Server(raw, t.id.TLS()))
 }
 
-func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.Peer, error) {
+func (t transportCredentials) handshake(ctx context.Context, conn *tls.Conn) (net.Conn, auth.Peer, error) {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		conn.Close()
 		var p auth.Peer
@@ -112,11 +112,11 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.P
 		return nil, p, err
 	}
 	chain := conn.ConnectionState().PeerCertificates
-	if t.want == "" && t.id.Guest != nil {
-		if p, ok := t.id.Guest(conn.ConnectionState()); ok && len(chain) > 0 {
-			return t.id.watch(conn, chain[0]), p, nil
-		} else if ok && isStranger(p) {
-			return t.id.passers.admit(conn), p, nil
+	if t.wantRole == "" && t.id.IdentifyUser != nil {
+		if p, ok := t.id.IdentifyUser(conn.ConnectionState()); ok && len(chain) > 0 {
+			return t.id.watchConn(conn, chain[0]), p, nil
+		} else if ok && isAnonymous(p) {
+			return t.id.anonymous.add(conn), p, nil
 		}
 	}
 	if len(chain) == 0 {
@@ -127,35 +127,35 @@ func (t transport) finish(ctx context.Context, conn *tls.Conn) (net.Conn, auth.P
 	for _, unit := range chain[0].Subject.OrganizationalUnit {
 		p.Certified = append(p.Certified, auth.Role(unit))
 	}
-	if err := t.meant(p); err != nil {
+	if err := t.checkWanted(p); err != nil {
 		conn.Close()
-		t.refused.tell("called another than was wanted", p.Name, "address", conn.RemoteAddr().String(), "why", err)
+		t.refusals.log("called another than was wanted", p.Name, "address", conn.RemoteAddr().String(), "why", err)
 		return nil, p, fmt.Errorf("%s: %w", conn.RemoteAddr(), err)
 	}
-	return t.id.watch(conn, chain[0]), p, nil
+	return t.id.watchConn(conn, chain[0]), p, nil
 }
 
-// meant says why the other end, whose certificate is of the pool, is not who was wanted.
-func (t transport) meant(p auth.Peer) error {
+// checkWanted says why the other end, whose certificate is of the pool, is not who was wanted.
+func (t transportCredentials) checkWanted(p auth.Peer) error {
 	switch {
-	case t.want != "" && !p.Plays(t.want):
-		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.want)
-	case t.node != "" && p.Name != t.node:
-		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated, p.Name, t.node)
+	case t.wantRole != "" && !p.Plays(t.wantRole):
+		return fmt.Errorf("%w: %s is not a %s", roost.Unauthenticated, p.Name, t.wantRole)
+	case t.wantNode != "" && p.Name != t.wantNode:
+		return fmt.Errorf("%w: %s answers there, and %s was wanted: has it taken that address?", roost.Unauthenticated, p.Name, t.wantNode)
 	}
 	return nil
 }
 
-func (t transport) Info() credentials.ProtocolInfo {
+func (t transportCredentials) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "roost"}
 }
 
-func (t transport) Clone() credentials.TransportCredentials { return t }
+func (t transportCredentials) Clone() credentials.TransportCredentials { return t }
 
-func (t transport) OverrideServerName(string) error { return nil }
+func (t transportCredentials) OverrideServerName(string) error { return nil }
 
-// kernelPeer asks the kernel who opened the other end of a unix socket.
-func kernelPeer(conn *net.UnixConn) (auth.Peer, error) {
+// peerCredentials asks the kernel who opened the other end of a unix socket.
+func peerCredentials(conn *net.UnixConn) (auth.Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return auth.Peer{}, err

@@ -10,23 +10,23 @@ import (
 func BenchmarkReplay(b *testing.B) {
 	for _, test := range []struct {
 		name, log string
-		opt       Options
+		opt       ReplayOptions
 	}{
-		{"FCFS/KTH", "KTH-SP2.easy", Options{Order: FCFS}},
-		{"EASY/KTH", "KTH-SP2.easy", Options{Order: EASY}},
-		{"SJBF/KTH", "KTH-SP2.easy", Options{Order: SJBF, Estimate: LastTwo}},
-		{"FCFS/CTC", "CTC-SP2.easy", Options{Order: FCFS}},
-		{"EASY/CTC", "CTC-SP2.easy", Options{Order: EASY}},
-		{"SJBF/CTC", "CTC-SP2.easy", Options{Order: SJBF, Estimate: LastTwo}},
+		{"FCFS/KTH", "KTH-SP2.easy", ReplayOptions{Order: FirstComeFirstServed}},
+		{"EASY/KTH", "KTH-SP2.easy", ReplayOptions{Order: EASY}},
+		{"SJBF/KTH", "KTH-SP2.easy", ReplayOptions{Order: SJBF, Estimate: LastTwo}},
+		{"FCFS/CTC", "CTC-SP2.easy", ReplayOptions{Order: FirstComeFirstServed}},
+		{"EASY/CTC", "CTC-SP2.easy", ReplayOptions{Order: EASY}},
+		{"SJBF/CTC", "CTC-SP2.easy", ReplayOptions{Order: SJBF, Estimate: LastTwo}},
 	} {
 		b.Run(test.name, func(b *testing.B) {
-			log := published(b, test.log)
+			log := publishedSchedule(b, test.log)
 			var err error
 			if test.opt.Processors, err = log.Processors(); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()
-			jobs, began := 0, used(b)
+			jobs, began := 0, processorTime(b)
 			for b.Loop() {
 				p, err := Replay(log, test.opt)
 				if err != nil {
@@ -35,13 +35,13 @@ func BenchmarkReplay(b *testing.B) {
 				jobs += len(p.Jobs)
 			}
 			b.ReportMetric(float64(jobs)/b.Elapsed().Seconds(), "jobs/s")
-			b.ReportMetric(float64(jobs)/(used(b)-began).Seconds(), "jobs/cpu-s")
+			b.ReportMetric(float64(jobs)/(processorTime(b)-began).Seconds(), "jobs/cpu-s")
 		})
 	}
 }
 
-// used is the processor time of this process, that of the collector of garbage included.
-func used(b *testing.B) time.Duration {
+// processorTime is the processor time of this process, that of the collector of garbage included.
+func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		b.Fatal(err)

@@ -14,8 +14,8 @@ import (
 	"github.com/roost-batch/roost/internal/swf"
 )
 
-// published reads a schedule of pyss's, of the experiments of Gaussier et al. (SC'15).
-func published(tb testing.TB, name string) *swf.Log {
+// publishedSchedule reads a schedule of pyss's, of the experiments of Gaussier et al. (SC'15).
+func publishedSchedule(tb testing.TB, name string) *swf.TraceLog {
 	dir := os.Getenv("ROOST_SHARED")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared")
@@ -45,31 +45,31 @@ func published(tb testing.TB, name string) *swf.Log {
 func TestPublished(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		opt      Options
+		opt      ReplayOptions
 		slowdown string
 	}{
-		{"KTH-SP2.easy", Options{Order: EASY}, "92.58"},
-		{"CTC-SP2.easy", Options{Order: EASY}, "49.57"},
-		{"KTH-SP2.easy-tsafrir", Options{Order: SJBF, Estimate: LastTwo, Correction: BySteps}, "63.50"},
-		{"CTC-SP2.easy-tsafrir", Options{Order: SJBF, Estimate: LastTwo, Correction: BySteps}, "85.77"},
+		{"KTH-SP2.easy", ReplayOptions{Order: EASY}, "92.58"},
+		{"CTC-SP2.easy", ReplayOptions{Order: EASY}, "49.57"},
+		{"KTH-SP2.easy-tsafrir", ReplayOptions{Order: SJBF, Estimate: LastTwo, Correction: BySteps}, "63.50"},
+		{"CTC-SP2.easy-tsafrir", ReplayOptions{Order: SJBF, Estimate: LastTwo, Correction: BySteps}, "85.77"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, procs := play(t, test.name, test.opt)
+			p, procs := playPublished(t, test.name, test.opt)
 			differ := 0
 			for i := range p.Jobs {
 				o := &p.Jobs[i]
 				same := o.Waited() == o.Wait && o.Early == (o.Partition == 1)
 				if test.opt.Estimate != Asked {
-					same = same && o.Expected == o.Think && int64(o.Outlived) == o.After+1
+					same = same && o.Expected == o.ThinkTime && int64(o.Outlived) == o.PrecedingJob+1
 				}
 				if !same {
 					if differ++; differ <= 5 {
-						t.Errorf("job %d of line %d: %s; it waited for %d s, want %d", o.ID, o.Line, says(o), o.Waited(), o.Wait)
+						t.Errorf("job %d of line %d: %s; it waited for %d s, want %d", o.ID, o.Line, outcomeText(o), o.Waited(), o.Wait)
 					}
 				}
 			}
-			if got := fmt.Sprintf("%.2f", Summarise(p, procs).Slowdown); got != test.slowdown || p.LeftOut > 0 {
-				t.Errorf("the mean bounded slowdown is %s, want %s; %d jobs were left out", got, test.slowdown, p.LeftOut)
+			if got := fmt.Sprintf("%.2f", Summarize(p, procs).Slowdown); got != test.slowdown || p.Skipped > 0 {
+				t.Errorf("the mean bounded slowdown is %s, want %s; %d jobs were left out", got, test.slowdown, p.Skipped)
 			}
 			t.Logf("%d jobs on %d processors: %d differ; %d events", len(p.Jobs), procs, differ, p.Events)
 		})
@@ -80,27 +80,27 @@ func TestPublished(t *testing.T) {
 func TestPublishedMeans(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		opt      Options
+		opt      ReplayOptions
 		slowdown string
 	}{
-		{"KTH-SP2.easy", Options{Order: SJBF, Estimate: LastTwo}, "62.86"},
-		{"CTC-SP2.easy", Options{Order: SJBF, Estimate: LastTwo}, "26.53"},
-		{"KTH-SP2.easy", Options{Order: EASY, Estimate: Known}, "71.72"},
-		{"CTC-SP2.easy", Options{Order: EASY, Estimate: Known}, "37.17"},
-		{"KTH-SP2.easy", Options{Order: SJBF, Estimate: Known}, "49.85"},
-		{"CTC-SP2.easy", Options{Order: SJBF, Estimate: Known}, "17.57"},
+		{"KTH-SP2.easy", ReplayOptions{Order: SJBF, Estimate: LastTwo}, "62.86"},
+		{"CTC-SP2.easy", ReplayOptions{Order: SJBF, Estimate: LastTwo}, "26.53"},
+		{"KTH-SP2.easy", ReplayOptions{Order: EASY, Estimate: Known}, "71.72"},
+		{"CTC-SP2.easy", ReplayOptions{Order: EASY, Estimate: Known}, "37.17"},
+		{"KTH-SP2.easy", ReplayOptions{Order: SJBF, Estimate: Known}, "49.85"},
+		{"CTC-SP2.easy", ReplayOptions{Order: SJBF, Estimate: Known}, "17.57"},
 	} {
-		p, procs := play(t, test.name, test.opt)
-		if got := fmt.Sprintf("%.2f", Summarise(p, procs).Slowdown); got != test.slowdown {
+		p, procs := playPublished(t, test.name, test.opt)
+		if got := fmt.Sprintf("%.2f", Summarize(p, procs).Slowdown); got != test.slowdown {
 			t.Errorf("%s, %+v: the mean bounded slowdown is %s, want %s", test.name, test.opt, got, test.slowdown)
 		}
 	}
 }
 
-// play replays a published log on the machine that it was of.
-func play(t *testing.T, name string, opt Options) (*Played, int64) {
+// playPublished replays a published log on the machine that it was of.
+func playPublished(t *testing.T, name string, opt ReplayOptions) (*Result, int64) {
 	t.Helper()
-	log := published(t, name)
+	log := publishedSchedule(t, name)
 	procs, err := log.Processors()
 	if err != nil {
 		t.Fatal(err)
@@ -115,17 +115,17 @@ func play(t *testing.T, name string, opt Options) (*Played, int64) {
 
 // TestReplayedTwice holds that a replay comes out the same each time, in each way of replaying.
 func TestReplayedTwice(t *testing.T) {
-	log := &swf.Log{}
+	log := &swf.TraceLog{}
 	rng := rand.New(rand.NewPCG(7, 8))
 	for i, at := 0, int64(0); i < 500; i++ {
 		at += rng.Int64N(300)
 		run := 1 + rng.Int64N(2000)
-		log.Jobs = append(log.Jobs, swf.Job{ID: int64(i), Submit: at, Run: run, Procs: 1 + rng.Int64N(16), Request: run + rng.Int64N(3000), User: rng.Int64N(5)})
+		log.Jobs = append(log.Jobs, swf.TraceJob{ID: int64(i), Submit: at, RunTime: run, Processors: 1 + rng.Int64N(16), RequestedTime: run + rng.Int64N(3000), User: rng.Int64N(5)})
 	}
 	seen := map[uint64]bool{}
-	for _, order := range []Order{FCFS, EASY, SJBF} {
-		for _, estimate := range []Estimate{Asked, Known, LastTwo} {
-			opt := Options{Processors: 16, Order: order, Estimate: estimate}
+	for _, order := range []QueueOrder{FirstComeFirstServed, EASY, SJBF} {
+		for _, estimate := range []RuntimeEstimate{Asked, Known, LastTwo} {
+			opt := ReplayOptions{Processors: 16, Order: order, Estimate: estimate}
 			first, err := Replay(log, opt)
 			if err != nil {
 				t.Fatal(err)
@@ -135,7 +135,7 @@ func TestReplayedTwice(t *testing.T) {
 				t.Errorf("%v %v: %x and %x, %v", order, estimate, first.Digest, second.Digest, err)
 			}
 			seen[first.Digest] = true
-			fitsAlways(t, first, 16)
+			checkFits(t, first, 16)
 		}
 	}
 	if len(seen) < 5 {
@@ -143,8 +143,8 @@ func TestReplayedTwice(t *testing.T) {
 	}
 }
 
-// fitsAlways holds that all jobs ran, none before it was submitted, and never more than the machine has.
-func fitsAlways(t *testing.T, p *Played, procs int64) {
+// checkFits holds that all jobs ran, none before it was submitted, and never more than the machine has.
+func checkFits(t *testing.T, p *Result, procs int64) {
 	t.Helper()
 	change := map[int64]int64{}
 	for i := range p.Jobs {
@@ -166,15 +166,15 @@ func fitsAlways(t *testing.T, p *Played, procs int64) {
 // TestFirstComeFirstServed replays four jobs in the three orders, which can be followed by hand.
 func TestFirstComeFirstServed(t *testing.T) {
 	// Job 0 has three of four processors until 100; job 1 wants all; job 2 would delay it and job 3 would not.
-	log := &swf.Log{Jobs: []swf.Job{
-		{ID: 0, Submit: 0, Run: 100, Procs: 3, Request: 100},
-		{ID: 1, Submit: 1, Run: 50, Procs: 4, Request: 50},
-		{ID: 2, Submit: 2, Run: 90, Procs: 1, Request: 200},
-		{ID: 3, Submit: 3, Run: 50, Procs: 1, Request: 60},
-		{ID: 4, Submit: 4, Run: 10, Procs: 1, Request: 20},
+	log := &swf.TraceLog{Jobs: []swf.TraceJob{
+		{ID: 0, Submit: 0, RunTime: 100, Processors: 3, RequestedTime: 100},
+		{ID: 1, Submit: 1, RunTime: 50, Processors: 4, RequestedTime: 50},
+		{ID: 2, Submit: 2, RunTime: 90, Processors: 1, RequestedTime: 200},
+		{ID: 3, Submit: 3, RunTime: 50, Processors: 1, RequestedTime: 60},
+		{ID: 4, Submit: 4, RunTime: 10, Processors: 1, RequestedTime: 20},
 	}}
-	for order, want := range map[Order][]int64{FCFS: {0, 100, 150, 150, 150}, EASY: {0, 100, 150, 3, 53}, SJBF: {0, 100, 150, 3, 53}} {
-		p, err := Replay(log, Options{Processors: 4, Order: order})
+	for order, want := range map[QueueOrder][]int64{FirstComeFirstServed: {0, 100, 150, 150, 150}, EASY: {0, 100, 150, 3, 53}, SJBF: {0, 100, 150, 3, 53}} {
+		p, err := Replay(log, ReplayOptions{Processors: 4, Order: order})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func FuzzReplay(f *testing.F) {
 		if err != nil || len(log.Jobs) > 100 {
 			return
 		}
-		opt := Options{Processors: int64(processors), Order: Order(how % 3), Estimate: Estimate(how / 3 % 3), Correction: Correction(how / 9 % 2), Unasked: how >= 128}
+		opt := ReplayOptions{Processors: int64(processors), Order: QueueOrder(how % 3), Estimate: RuntimeEstimate(how / 3 % 3), Correction: PredictionCorrection(how / 9 % 2), AssumeRuntime: how >= 128}
 		p, err := Replay(log, opt)
 		if err != nil {
 			if processors == 0 {
@@ -207,7 +207,7 @@ func FuzzReplay(f *testing.F) {
 		if err != nil || again.Digest != p.Digest {
 			t.Fatalf("digests %x and %x, %v", p.Digest, again.Digest, err)
 		}
-		fitsAlways(t, p, opt.Processors)
-		Summarise(p, opt.Processors)
+		checkFits(t, p, opt.Processors)
+		Summarize(p, opt.Processors)
 	})
 }

@@ -15,7 +15,7 @@ const wideJob = `job "wide" {
 // TestAlikeTasksAreCheap holds that alike tasks are never looked at one by one: a hundred thousand within 20 ms, with room for a slow machine.
 func TestAlikeTasksAreCheap(t *testing.T) {
 	start := time.Now()
-	jobs, diags := ParseFile([]byte(wideJob), options("wide.hcl"))
+	jobs, diags := ParseFile([]byte(wideJob), testOptions("wide.hcl"))
 	if took := time.Since(start); diags.HasErrors() || len(jobs) != 1 || len(jobs[0].Columns) != 0 || took > 200*time.Millisecond {
 		t.Fatalf("%d jobs in %v: %v", len(jobs), took, diags)
 	}
@@ -23,7 +23,7 @@ func TestAlikeTasksAreCheap(t *testing.T) {
 
 func BenchmarkAlikeTasks(b *testing.B) {
 	for b.Loop() {
-		if _, diags := ParseFile([]byte(wideJob), options("wide.hcl")); diags.HasErrors() {
+		if _, diags := ParseFile([]byte(wideJob), testOptions("wide.hcl")); diags.HasErrors() {
 			b.Fatal(diags)
 		}
 	}

@@ -12,45 +12,45 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// settings are the names of what can be set in a job, and where roost-job(5) is silent about one a test fails.
-var settings = []string{
+// jobSettings are the names of what can be set in a job, and where roost-job(5) is silent about one a test fails.
+var jobSettings = []string{
 	"executable", "arguments", "command", "script", "shell", "environment", "getenv", "inputs", "outputs", "stdin", "stdout", "stderr",
 	"join_output", "directory", "transfer", "cpus", "memory", "disk", "gpus", "gpu_memory", "walltime", "app_class", "band", "priority", "group", "requirements", "rank", "limits", "spread", "packages", "prefer",
 	"count", "for_each", "indexes", "retries", "lease", "notice", "start_after", "depends_on", "labels", "umask", "unix_group", "max_running", "gang", "led", "apart", "exclusive", "together", "processes", "reservation", "queue", "hold", "rerunnable",
 	"cpu_time", "process_cpu_time", "virtual_memory", "process_virtual_memory", "process_memory", "file_size", "nice", "run_count", "mail_on", "mail_to", "empty_output", "remove_output",
 }
 
-// builder makes one job of a block.
-type builder struct {
-	p        *parser
-	block    *hclsyntax.Block
-	body     *hclsyntax.Body
-	name     string
-	tasks    tasks
-	ad       *classad.Ad
-	columns  []Column
-	columnOf map[string]string // source text of an expression -> its column
-	iwd      text
-	inputs   []input
-	depends  []dependency
-	place    int // among the jobs of the file, once they are in order
+// jobBuilder makes one job of a block.
+type jobBuilder struct {
+	parser           *fileParser
+	block            *hclsyntax.Block
+	body             *hclsyntax.Body
+	name             string
+	tasks            taskSet
+	ad               *classad.Ad
+	columns          []TaskColumn
+	columnByExpr     map[string]string // source text of an expression -> its column
+	workingDirectory taskText
+	inputs           []inputFile
+	dependencies     []jobDependency
+	position         int // among the jobs of the file, once they are in order
 }
 
-func newBuilder(p *parser, block *hclsyntax.Block, name string) *builder {
-	return &builder{p: p, block: block, body: block.Body, name: name, ad: classad.New(), columnOf: map[string]string{}}
+func newBuilder(p *fileParser, block *hclsyntax.Block, name string) *jobBuilder {
+	return &jobBuilder{parser: p, block: block, body: block.Body, name: name, ad: classad.New(), columnByExpr: map[string]string{}}
 }
 
-// fail reports a mistake.
-func (b *builder) fail(at hcl.Range, summary, detail string) {
-	b.p.report(problem(&at, summary, detail))
+// reportProblem reports a mistake.
+func (b *jobBuilder) reportProblem(at hcl.Range, summary, detail string) {
+	b.parser.report(newDiagnostic(&at, summary, detail))
 }
 
-// build reads the block into the ad. The order matters: columns need the tasks, and paths the directory.
-func (b *builder) build() {
-	b.p.onlySettings(b.block, "a job", settings, []string{"override", "checkpoint"})
+// buildJob reads the block into the ad. The order matters: columns need the tasks, and paths the directory.
+func (b *jobBuilder) buildJob() {
+	b.parser.refuseUnknown(b.block, "a job", jobSettings, []string{"override", "checkpoint"})
 	b.readTasks()
 	b.ad.SetString(roost.AttrMyType, "Job")
-	b.ad.SetString(roost.AttrJobName, Literal(b.name))
+	b.ad.SetString(roost.AttrJobName, EscapeLiteral(b.name))
 	b.ad.SetInt(roost.AttrTaskCount, int64(b.tasks.count))
 	b.readDirectory()
 	b.readProgram()
@@ -68,75 +68,75 @@ func (b *builder) build() {
 	b.readOverrides()
 }
 
-// attr returns an attribute that is set, with the names in it checked.
-func (b *builder) attr(name string, roots ...string) (*hclsyntax.Attribute, bool) {
+// attribute returns an attribute that is set, with the names in it checked.
+func (b *jobBuilder) attribute(name string, roots ...string) (*hclsyntax.Attribute, bool) {
 	a := b.body.Attributes[name]
-	return a, a != nil && b.p.check(a.Expr, roots)
+	return a, a != nil && b.parser.checkNames(a.Expr, roots)
 }
 
-// same returns the value of a setting that is the same for all tasks; null counts as unset.
-func (b *builder) same(name string) (v cty.Value, at hcl.Range, ok bool) {
-	a, ok := b.attr(name)
+// constantValue returns the value of a setting that is the same for all tasks; null counts as unset.
+func (b *jobBuilder) constantValue(name string) (v cty.Value, at hcl.Range, ok bool) {
+	a, ok := b.attribute(name)
 	if !ok {
 		return cty.DynamicVal, hcl.Range{}, false
 	}
-	v, ok = b.p.eval(a.Expr, b.p.root)
+	v, ok = b.parser.evaluate(a.Expr, b.parser.root)
 	return v, a.Expr.Range(), ok && !v.IsNull()
 }
 
-// sameText, sameBool and sameInt read settings of one type.
-func (b *builder) sameText(name, cure string) (s string, at hcl.Range, ok bool) {
-	v, at, ok := b.same(name)
+// constantText, constantBool and constantInt read settings of one type.
+func (b *jobBuilder) constantText(name, hint string) (s string, at hcl.Range, ok bool) {
+	v, at, ok := b.constantValue(name)
 	if ok && v.Type() != cty.String {
-		b.fail(at, name+" has to be a text", fmt.Sprintf("It is %s. %s", describe(v), cure))
+		b.reportProblem(at, name+" has to be a text", fmt.Sprintf("It is %s. %s", describeValue(v), hint))
 		return "", at, false
 	}
 	if ok {
-		s, ok = b.textOf(v, at, name)
+		s, ok = b.valueText(v, at, name)
 	}
 	return s, at, ok
 }
 
-func (b *builder) sameBool(name string) (value, ok bool) {
-	v, at, ok := b.same(name)
+func (b *jobBuilder) constantBool(name string) (value, ok bool) {
+	v, at, ok := b.constantValue(name)
 	if ok && v.Type() != cty.Bool {
-		b.fail(at, name+" has to be true or false", fmt.Sprintf("It is %s. Write true or false, not in quotes.", describe(v)))
+		b.reportProblem(at, name+" has to be true or false", fmt.Sprintf("It is %s. Write true or false, not in quotes.", describeValue(v)))
 		return false, false
 	}
 	return ok && v.True(), ok
 }
 
-func (b *builder) sameInt(name string, least, most int64, cure string) (int64, bool) {
-	v, at, ok := b.same(name)
+func (b *jobBuilder) constantInt(name string, least, most int64, hint string) (int64, bool) {
+	v, at, ok := b.constantValue(name)
 	if !ok {
 		return 0, false
 	}
-	return b.whole(v, at, name, least, most, cure)
+	return b.checkInteger(v, at, name, least, most, hint)
 }
 
-// whole checks that v is a whole number within bounds.
-func (b *builder) whole(v cty.Value, at hcl.Range, name string, least, most int64, cure string) (int64, bool) {
+// checkInteger checks that v is a whole number within bounds.
+func (b *jobBuilder) checkInteger(v cty.Value, at hcl.Range, name string, least, most int64, hint string) (int64, bool) {
 	if v.Type() != cty.Number {
-		b.fail(at, name+" has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure))
+		b.reportProblem(at, name+" has to be a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint))
 		return 0, false
 	}
 	f := v.AsBigFloat()
 	if !f.IsInt() {
-		b.fail(at, name+" is not a whole number", fmt.Sprintf("It is %s. %s", numberText(v), cure))
+		b.reportProblem(at, name+" is not a whole number", fmt.Sprintf("It is %s. %s", numberText(v), hint))
 		return 0, false
 	}
 	if f.Cmp(big.NewFloat(float64(least))) < 0 || f.Cmp(big.NewFloat(float64(most))) > 0 {
-		b.fail(at, name+" is out of range", fmt.Sprintf("It is %s, and can be from %d to %d. %s", shorten(numberText(v)), least, most, cure))
+		b.reportProblem(at, name+" is out of range", fmt.Sprintf("It is %s, and can be from %d to %d. %s", truncateText(numberText(v)), least, most, hint))
 		return 0, false
 	}
 	n, _ := f.Int64()
 	return n, true
 }
 
-// number checks that v is a number.
-func (b *builder) number(v cty.Value, expr hclsyntax.Expression, name, cure string) (*big.Float, bool) {
+// checkNumber checks that v is a number.
+func (b *jobBuilder) checkNumber(v cty.Value, expr hclsyntax.Expression, name, hint string) (*big.Float, bool) {
 	if v.Type() != cty.Number {
-		b.fail(expr.Range(), name+" has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure))
+		b.reportProblem(expr.Range(), name+" has to be a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint))
 		return nil, false
 	}
 	return v.AsBigFloat(), true

@@ -13,60 +13,60 @@ import (
 // checkpointSettings are what a checkpoint block can say.
 var checkpointSettings = []string{"enabled", "every", "on_vacate", "before_walltime", "method", "signal", "exit_code", "files"}
 
-// leastInterval is how soon one checkpoint may follow another: each stops the task for a moment and sends all of its memory away.
-const leastInterval = 10 * time.Second
+// minInterval is how soon one checkpoint may follow another: each stops the task for a moment and sends all of its memory away.
+const minInterval = 10 * time.Second
 
-const everyCure = "Write a length of time (every = \"30m\"), \"auto\" (the machine chooses), or \"never\" (only when the task has to leave its machine, and when you ask)."
+const intervalHint = "Write a length of time (every = \"30m\"), \"auto\" (the machine chooses), or \"never\" (only when the task has to leave its machine, and when you ask)."
 
 // readCheckpoint reads the checkpoint block: whether and how the work of a task is kept when it has to leave its machine.
-func (b *builder) readCheckpoint() {
+func (b *jobBuilder) readCheckpoint() {
 	var block *hclsyntax.Block
 	for _, inner := range b.body.Blocks {
 		if inner.Type != "checkpoint" {
 			continue
 		}
 		if block != nil {
-			b.fail(inner.TypeRange, "there are two checkpoint blocks", "Put all of it into one.")
+			b.reportProblem(inner.TypeRange, "there are two checkpoint blocks", "Put all of it into one.")
 			return
 		}
 		block = inner
 	}
-	if block == nil || !b.p.noLabels(block, "checkpoint { every = \"30m\" }") || !b.p.onlySettings(block, "a checkpoint block", checkpointSettings, nil) {
+	if block == nil || !b.parser.refuseLabels(block, "checkpoint { every = \"30m\" }") || !b.parser.refuseUnknown(block, "a checkpoint block", checkpointSettings, nil) {
 		return
 	}
 	inner := *b // the same job; names are looked up in the block
 	inner.block, inner.body = block, block.Body
-	if on, ok := inner.sameBool("enabled"); ok && !on {
-		inner.noCheckpoint()
+	if on, ok := inner.constantBool("enabled"); ok && !on {
+		inner.refuseCheckpointSettings()
 		return
 	}
 	b.ad.SetBool(roost.AttrCheckpoint, true)
 	inner.readEvery()
-	if v, ok := inner.sameBool("on_vacate"); ok {
+	if v, ok := inner.constantBool("on_vacate"); ok {
 		b.ad.SetBool(roost.AttrCheckpointVacate, v)
 	}
-	if v, ok := inner.sameBool("before_walltime"); ok {
+	if v, ok := inner.constantBool("before_walltime"); ok {
 		b.ad.SetBool(roost.AttrCheckpointAtLimit, v)
 		if n, _ := b.ad.Int(roost.AttrWalltime); v && n == 0 {
-			inner.fail(block.Body.Attributes["before_walltime"].NameRange, "this job has no walltime", "A checkpoint before its end means nothing then. Set walltime, or remove before_walltime.")
+			inner.reportProblem(block.Body.Attributes["before_walltime"].NameRange, "this job has no walltime", "A checkpoint before its end means nothing then. Set walltime, or remove before_walltime.")
 		}
 	}
 	inner.readMethod()
 }
 
-// noCheckpoint is for a job that forbids checkpoints: whatever else the block says would mean nothing.
-func (b *builder) noCheckpoint() {
+// refuseCheckpointSettings is for a job that forbids checkpoints: whatever else the block says would mean nothing.
+func (b *jobBuilder) refuseCheckpointSettings() {
 	b.ad.SetBool(roost.AttrCheckpoint, false)
 	for _, name := range checkpointSettings {
 		if a := b.body.Attributes[name]; a != nil && name != "enabled" {
-			b.fail(a.NameRange, name+" means nothing where no checkpoints are taken", "Remove it, or remove enabled = false.")
+			b.reportProblem(a.NameRange, name+" means nothing where no checkpoints are taken", "Remove it, or remove enabled = false.")
 			return
 		}
 	}
 }
 
-func (b *builder) readEvery() {
-	s, at, ok := b.sameText("every", everyCure)
+func (b *jobBuilder) readEvery() {
+	s, at, ok := b.constantText("every", intervalHint)
 	switch {
 	case !ok:
 	case s == "auto":
@@ -76,9 +76,9 @@ func (b *builder) readEvery() {
 	default:
 		d, err := roost.ParseDuration(s)
 		if err != nil {
-			b.fail(at, fmt.Sprintf("%q is no length of time", shorten(s)), everyCure)
-		} else if d < leastInterval {
-			b.fail(at, "every is too short", fmt.Sprintf("It is %q, and has to be at least %v: each checkpoint stops the task for a moment.", s, leastInterval))
+			b.reportProblem(at, fmt.Sprintf("%q is no length of time", truncateText(s)), intervalHint)
+		} else if d < minInterval {
+			b.reportProblem(at, "every is too short", fmt.Sprintf("It is %q, and has to be at least %v: each checkpoint stops the task for a moment.", s, minInterval))
 		} else {
 			b.ad.SetInt(roost.AttrCheckpointEvery, seconds(d))
 		}
@@ -86,18 +86,18 @@ func (b *builder) readEvery() {
 }
 
 // readMethod reads who makes the checkpoint, the machine or the program itself.
-func (b *builder) readMethod() {
-	const cure = "It is \"image\" (the machine saves the processes as they are) or \"self\" (the program saves its own state)."
+func (b *jobBuilder) readMethod() {
+	const hint = "It is \"image\" (the machine saves the processes as they are) or \"self\" (the program saves its own state)."
 	methods := []string{"image", "self"}
-	s, at, ok := b.sameText("method", cure)
+	s, at, ok := b.constantText("method", hint)
 	if ok && !slices.Contains(methods, s) {
-		b.fail(at, fmt.Sprintf("there is no method %q", shorten(s)), cure+offer(s, methods))
+		b.reportProblem(at, fmt.Sprintf("there is no method %q", truncateText(s)), hint+nearestHint(s, methods))
 		return
 	}
 	if s != "self" {
 		for _, name := range []string{"signal", "exit_code", "files"} {
 			if a := b.body.Attributes[name]; a != nil {
-				b.fail(a.NameRange, name+" is for programs that save their own state", "Add method = \"self\" if yours does; else remove it.")
+				b.reportProblem(a.NameRange, name+" is for programs that save their own state", "Add method = \"self\" if yours does; else remove it.")
 				return
 			}
 		}
@@ -105,35 +105,35 @@ func (b *builder) readMethod() {
 	}
 	b.ad.SetBool(roost.AttrCheckpointSelf, true)
 	if b.body.Attributes["signal"] == nil && b.body.Attributes["exit_code"] == nil && b.body.Attributes["files"] == nil {
-		b.fail(at, "it is not said how the program saves its state", "Say what asks for it (signal = \"USR2\"), what the program ends with when it is done (exit_code = 85), and which files have its state (files = [\"state/*\"]); not all are needed.")
+		b.reportProblem(at, "it is not said how the program saves its state", "Say what asks for it (signal = \"USR2\"), what the program ends with when it is done (exit_code = 85), and which files have its state (files = [\"state/*\"]); not all are needed.")
 		return
 	}
-	if name, at, ok := b.sameText("signal", "Write the name of a signal: signal = \"USR2\"."); ok {
+	if name, at, ok := b.constantText("signal", "Write the name of a signal: signal = \"USR2\"."); ok {
 		if _, err := roost.SignalNumber(name); err != nil {
-			b.fail(at, fmt.Sprintf("a program cannot be told with %q", shorten(name)), "Write a signal that it can catch, such as \"USR1\", \"USR2\" or \"TERM\".")
+			b.reportProblem(at, fmt.Sprintf("a program cannot be told with %q", truncateText(name)), "Write a signal that it can catch, such as \"USR1\", \"USR2\" or \"TERM\".")
 		} else {
 			b.ad.SetString(roost.AttrCheckpointSignal, name)
 		}
 	}
-	if n, ok := b.sameInt("exit_code", 1, 255, "It is what the program ends with after it has saved its state, to be started again: exit_code = 85."); ok {
+	if n, ok := b.constantInt("exit_code", 1, 255, "It is what the program ends with after it has saved its state, to be started again: exit_code = 85."); ok {
 		b.ad.SetInt(roost.AttrCheckpointCode, n)
 	}
-	b.readSaved()
+	b.readCheckpointFiles()
 }
 
-// readSaved reads which files have the program's state.
-func (b *builder) readSaved() {
-	v, at, ok := b.same("files")
+// readCheckpointFiles reads which files have the program's state.
+func (b *jobBuilder) readCheckpointFiles() {
+	v, at, ok := b.constantValue("files")
 	if !ok {
 		return
 	}
-	list, ok := b.listOf(v, at, "files")
+	list, ok := b.listElements(v, at, "files")
 	if !ok {
 		return
 	}
 	for _, f := range list {
-		if !local(f) || path.Clean(f) == "." {
-			b.fail(at, fmt.Sprintf("%q does not lie below the task's directory", shorten(f)), "Write relative paths or patterns without \"..\": files = [\"state/*\"].")
+		if !isLocalPath(f) || path.Clean(f) == "." {
+			b.reportProblem(at, fmt.Sprintf("%q does not lie below the task's directory", truncateText(f)), "Write relative paths or patterns without \"..\": files = [\"state/*\"].")
 			return
 		}
 	}

@@ -24,44 +24,44 @@ func Format(diags hcl.Diagnostics, src []byte, width int, color bool) string {
 		if i > 0 {
 			out.WriteByte('\n')
 		}
-		formatOne(&out, d, src, width, paint(color))
+		formatDiagnostic(&out, d, src, width, textColorizer(color))
 	}
 	return out.String()
 }
 
-// paint wraps text in an SGR sequence, or not.
-type paint bool
+// textColorizer wraps text in an SGR sequence, or not.
+type textColorizer bool
 
-func (p paint) in(code, text string) string {
+func (p textColorizer) wrap(code, text string) string {
 	if !p {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-func formatOne(out *strings.Builder, d *hcl.Diagnostic, src []byte, width int, p paint) {
-	severity := p.in("1;31", "Error: ")
+func formatDiagnostic(out *strings.Builder, d *hcl.Diagnostic, src []byte, width int, p textColorizer) {
+	severity := p.wrap("1;31", "Error: ")
 	if d.Severity == hcl.DiagWarning {
-		severity = p.in("1;33", "Warning: ")
+		severity = p.wrap("1;33", "Warning: ")
 	}
-	out.WriteString(severity + p.in("1", printable(d.Summary)) + "\n\n")
+	out.WriteString(severity + p.wrap("1", printableText(d.Summary)) + "\n\n")
 	if d.Subject != nil {
 		in := ""
-		if n, ok := d.Extra.(*note); ok && n.job != "" {
+		if n, ok := d.Extra.(*diagnosticExtra); ok && n.job != "" {
 			in = fmt.Sprintf(", in job %q", n.job)
 		}
-		fmt.Fprintf(out, "  on %s line %d%s:\n", printable(d.Subject.Filename), d.Subject.Start.Line, in)
+		fmt.Fprintf(out, "  on %s line %d%s:\n", printableText(d.Subject.Filename), d.Subject.Start.Line, in)
 		formatLine(out, d.Subject, src, width, p)
 	}
 	for _, line := range strings.Split(d.Detail, "\n") {
-		for _, part := range fold(printable(line), width) {
+		for _, part := range foldLine(printableText(line), width) {
 			out.WriteString(part + "\n")
 		}
 	}
 }
 
 // formatLine prints the source line of a range, and the carets under it.
-func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p paint) {
+func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p textColorizer) {
 	start := min(at.Start.Byte, len(src))
 	begin := bytes.LastIndexByte(src[:start], '\n') + 1
 	text, _, _ := bytes.Cut(src[begin:], []byte{'\n'})
@@ -74,38 +74,38 @@ func formatLine(out *strings.Builder, at *hcl.Range, src []byte, width int, p pa
 		room = 1 << 20
 	}
 	room = min(room, 400)
-	lead := printable(line[:from])
-	marked := printable(line[from:to])
-	rest := printable(line[to:])
-	if cells(lead) > room/2 { // a window on a long line
+	lead := printableText(line[:from])
+	marked := printableText(line[from:to])
+	rest := printableText(line[to:])
+	if cellWidth(lead) > room/2 { // a window on a long line
 		runes := []rune(lead)
 		lead = "…" + string(runes[len(runes)-min(len(runes), room/3):])
 	}
-	marked = clip(marked, max(room-cells(lead), 10))
-	if rest = clip(rest, max(room-cells(lead)-cells(marked), 1)); strings.HasSuffix(marked, "…") {
+	marked = clipText(marked, max(room-cellWidth(lead), 10))
+	if rest = clipText(rest, max(room-cellWidth(lead)-cellWidth(marked), 1)); strings.HasSuffix(marked, "…") {
 		rest = ""
 	}
-	out.WriteString(number + lead + p.in("4", marked) + rest + "\n")
-	carets := max(cells(marked), 1)
-	out.WriteString(strings.Repeat(" ", len(number)+cells(lead)) + p.in("1;31", strings.Repeat("^", carets)) + "\n")
+	out.WriteString(number + lead + p.wrap("4", marked) + rest + "\n")
+	carets := max(cellWidth(marked), 1)
+	out.WriteString(strings.Repeat(" ", len(number)+cellWidth(lead)) + p.wrap("1;31", strings.Repeat("^", carets)) + "\n")
 }
 
-// clip shortens s to so many cells; what is cut shows as "…".
-func clip(s string, room int) string {
-	if cells(s) <= room {
+// clipText shortens s to so many cells; what is cut shows as "…".
+func clipText(s string, room int) string {
+	if cellWidth(s) <= room {
 		return s
 	}
 	n := 0
 	for i, r := range s {
-		if n += cellsOf(r); n >= room {
+		if n += runeWidth(r); n >= room {
 			return s[:i] + "…"
 		}
 	}
 	return s
 }
 
-// printable replaces what would move the cursor: a job file may come from a stranger, and escape sequences with it.
-func printable(s string) string {
+// printableText replaces what would move the cursor: a job file may come from a stranger, and escape sequences with it.
+func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t':
@@ -117,17 +117,17 @@ func printable(s string) string {
 	}, s)
 }
 
-// cells is how many columns of a terminal s takes.
-func cells(s string) int {
+// cellWidth is how many columns of a terminal s takes.
+func cellWidth(s string) int {
 	n := 0
 	for _, r := range s {
-		n += cellsOf(r)
+		n += runeWidth(r)
 	}
 	return n
 }
 
-// cellsOf follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two cells, combining marks none.
-func cellsOf(r rune) int {
+// runeWidth follows the wide ranges of Unicode Annex 11 roughly: CJK and emoji take two cells, combining marks none.
+func runeWidth(r rune) int {
 	switch {
 	case r >= 0x300 && r <= 0x36f || r == 0xfe0f:
 		return 0
@@ -138,15 +138,15 @@ func cellsOf(r rune) int {
 	return 1
 }
 
-// fold breaks a line at blanks, so that each part has at most width cells where that can be. Indented lines are left alone.
-func fold(line string, width int) []string {
-	if width <= 0 || cells(line) <= width || strings.HasPrefix(line, " ") {
+// foldLine breaks a line at blanks, so that each part has at most width cells where that can be. Indented lines are left alone.
+func foldLine(line string, width int) []string {
+	if width <= 0 || cellWidth(line) <= width || strings.HasPrefix(line, " ") {
 		return []string{line}
 	}
 	var parts []string
 	current := ""
 	for _, word := range strings.Fields(line) {
-		if current != "" && cells(current)+1+cells(word) > width {
+		if current != "" && cellWidth(current)+1+cellWidth(word) > width {
 			parts, current = append(parts, current), word
 			continue
 		}

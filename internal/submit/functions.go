@@ -23,13 +23,13 @@ const (
 
 // functions are what expressions may call. None of them knows the time or makes a random number: a job file means the same
 // whenever it is read.
-func (p *parser) functions() map[string]function.Function {
+func (p *fileParser) functions() map[string]function.Function {
 	return map[string]function.Function{
 		"abs": stdlib.AbsoluteFunc, "ceil": stdlib.CeilFunc, "floor": stdlib.FloorFunc, "log": stdlib.LogFunc, "max": stdlib.MaxFunc,
 		"min": stdlib.MinFunc, "parseint": stdlib.ParseIntFunc, "pow": stdlib.PowFunc, "signum": stdlib.SignumFunc,
-		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": p.bounded(stdlib.FormatFunc, formatSize), "formatlist": p.bounded(stdlib.FormatListFunc, formatSize), "indent": p.bounded(stdlib.IndentFunc, indentSize),
-		"join": p.bounded(stdlib.JoinFunc, joinSize), "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
-		"replace": p.bounded(stdlib.ReplaceFunc, replaceSize), "split": stdlib.SplitFunc, "startswith": startswith, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
+		"chomp": stdlib.ChompFunc, "endswith": endswith, "format": p.boundedFunc(stdlib.FormatFunc, formatSize), "formatlist": p.boundedFunc(stdlib.FormatListFunc, formatSize), "indent": p.boundedFunc(stdlib.IndentFunc, indentSize),
+		"join": p.boundedFunc(stdlib.JoinFunc, joinSize), "lower": stdlib.LowerFunc, "regex": stdlib.RegexFunc, "regexall": stdlib.RegexAllFunc,
+		"replace": p.boundedFunc(stdlib.ReplaceFunc, replaceSize), "split": stdlib.SplitFunc, "startswith": startswith, "strrev": stdlib.ReverseFunc, "substr": stdlib.SubstrFunc,
 		"title": stdlib.TitleFunc, "trim": stdlib.TrimFunc, "trimprefix": stdlib.TrimPrefixFunc, "trimspace": stdlib.TrimSpaceFunc,
 		"trimsuffix": stdlib.TrimSuffixFunc, "upper": stdlib.UpperFunc,
 		"chunklist": stdlib.ChunklistFunc, "coalesce": stdlib.CoalesceFunc, "compact": stdlib.CompactFunc, "concat": stdlib.ConcatFunc,
@@ -38,8 +38,8 @@ func (p *parser) functions() map[string]function.Function {
 		"reverse": stdlib.ReverseListFunc, "setproduct": p.setproduct(), "slice": stdlib.SliceFunc, "sort": stdlib.SortFunc,
 		"toset": stdlib.MakeToFunc(cty.Set(cty.DynamicPseudoType)), "tolist": stdlib.MakeToFunc(cty.List(cty.DynamicPseudoType)),
 		"tonumber": stdlib.MakeToFunc(cty.Number), "tostring": stdlib.MakeToFunc(cty.String), "values": stdlib.ValuesFunc, "zipmap": stdlib.ZipmapFunc,
-		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": p.bounded(stdlib.JSONDecodeFunc, jsonDepth), "jsonencode": stdlib.JSONEncodeFunc,
-		"basename": onPath(path.Base), "dirname": onPath(path.Dir),
+		"csvdecode": stdlib.CSVDecodeFunc, "jsondecode": p.boundedFunc(stdlib.JSONDecodeFunc, jsonDepth), "jsonencode": stdlib.JSONEncodeFunc,
+		"basename": pathFunc(path.Base), "dirname": pathFunc(path.Dir),
 		"matrix": p.matrix(), "files": p.filesFunc(), "file": p.fileFunc(),
 	}
 }
@@ -53,8 +53,8 @@ func functionNames(table map[string]function.Function) []string {
 	return names
 }
 
-// onText makes a function of texts that returns a truth.
-func onText(names [2]string, holds func(a, b string) bool) function.Function {
+// textPredicate makes a function of texts that returns a truth.
+func textPredicate(names [2]string, holds func(a, b string) bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: names[0], Type: cty.String}, {Name: names[1], Type: cty.String}},
 		Type:   function.StaticReturnType(cty.Bool),
@@ -65,11 +65,11 @@ func onText(names [2]string, holds func(a, b string) bool) function.Function {
 }
 
 var (
-	startswith = onText([2]string{"text", "prefix"}, strings.HasPrefix)
-	endswith   = onText([2]string{"text", "suffix"}, strings.HasSuffix)
+	startswith = textPredicate([2]string{"text", "prefix"}, strings.HasPrefix)
+	endswith   = textPredicate([2]string{"text", "suffix"}, strings.HasSuffix)
 )
 
-func onPath(f func(string) string) function.Function {
+func pathFunc(f func(string) string) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
@@ -135,7 +135,7 @@ var rangeFunc = function.New(&function.Spec{
 })
 
 // setproduct is the standard one, bounded.
-func (p *parser) setproduct() function.Function {
+func (p *fileParser) setproduct() function.Function {
 	return function.New(&function.Spec{
 		VarParam: &function.Parameter{Name: "sets", Type: cty.DynamicPseudoType},
 		Type: func(args []cty.Value) (cty.Type, error) {
@@ -147,7 +147,7 @@ func (p *parser) setproduct() function.Function {
 					}
 				}
 			}
-			p.meter.pay(4 * total)
+			p.meter.spend(4 * total)
 			return stdlib.SetProductFunc.ReturnTypeForValues(args)
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return stdlib.SetProduct(args...) },
@@ -156,7 +156,7 @@ func (p *parser) setproduct() function.Function {
 
 // matrix makes the list of all combinations: matrix({a = [1, 2], b = ["x", "y"]}) is [{a=1, b="x"}, {a=1, b="y"}, {a=2, b="x"},
 // {a=2, b="y"}]. The names count in the order of the alphabet; the last one changes fastest.
-func (p *parser) matrix() function.Function {
+func (p *fileParser) matrix() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "lists", Type: cty.DynamicPseudoType}},
 		Type:   function.StaticReturnType(cty.DynamicPseudoType),
@@ -179,13 +179,13 @@ func (p *parser) matrix() function.Function {
 			if rows == 0 || len(lists) == 0 {
 				return cty.EmptyTupleVal, nil
 			}
-			p.meter.pay(4 * rows * len(lists))
-			return combine(lists, rows), nil
+			p.meter.spend(4 * rows * len(lists))
+			return combinations(lists, rows), nil
 		},
 	})
 }
 
-func combine(lists map[string]cty.Value, rows int) cty.Value {
+func combinations(lists map[string]cty.Value, rows int) cty.Value {
 	names := make([]string, 0, len(lists))
 	for name := range lists {
 		names = append(names, name)
@@ -193,7 +193,7 @@ func combine(lists map[string]cty.Value, rows int) cty.Value {
 	slices.Sort(names)
 	columns := make([][]cty.Value, len(names))
 	for i, name := range names {
-		columns[i] = alike(lists[name].AsValueSlice())
+		columns[i] = unifyTypes(lists[name].AsValueSlice())
 	}
 	out := make([]cty.Value, rows)
 	for r := range out {
@@ -207,8 +207,8 @@ func combine(lists map[string]cty.Value, rows int) cty.Value {
 	return cty.TupleVal(out)
 }
 
-// alike converts values to one type where there is one that all fit.
-func alike(list []cty.Value) []cty.Value {
+// unifyTypes converts values to one type where there is one that all fit.
+func unifyTypes(list []cty.Value) []cty.Value {
 	types := make([]cty.Type, len(list))
 	for i, v := range list {
 		types[i] = v.Type()
@@ -224,27 +224,27 @@ func alike(list []cty.Value) []cty.Value {
 }
 
 // filesFunc lists the files that a pattern matches, relative to the submit directory, sorted.
-func (p *parser) filesFunc() function.Function {
+func (p *fileParser) filesFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "pattern", Type: cty.String}},
 		Type:   function.StaticReturnType(cty.List(cty.String)),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if p.opts.Files == nil {
+			if p.options.Files == nil {
 				return cty.UnknownVal(cty.List(cty.String)), nil
 			}
 			pattern := args[0].AsString()
-			found, err := p.opts.Files.Glob(absolute(pattern, p.opts.Dir, p.opts.Home))
+			found, err := p.options.Files.Glob(absolutePath(pattern, p.options.Dir, p.options.Home))
 			if err != nil {
 				return cty.NilVal, function.NewArgErrorf(0, "%q is not a pattern: %v", pattern, err)
 			}
 			if len(found) == 0 {
 				return cty.ListValEmpty(cty.String), nil
 			}
-			p.meter.pay(len(found))
+			p.meter.spend(len(found))
 			list := make([]cty.Value, len(found))
 			for i, name := range found {
 				if !path.IsAbs(pattern) && !strings.HasPrefix(pattern, "~") {
-					name = strings.TrimPrefix(name, strings.TrimSuffix(p.opts.Dir, "/")+"/")
+					name = strings.TrimPrefix(name, strings.TrimSuffix(p.options.Dir, "/")+"/")
 				}
 				list[i] = cty.StringVal(name)
 			}
@@ -254,39 +254,39 @@ func (p *parser) filesFunc() function.Function {
 }
 
 // fileFunc reads a file of at most maxFileBytes of text.
-func (p *parser) fileFunc() function.Function {
+func (p *fileParser) fileFunc() function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "path", Type: cty.String}},
 		Type:   function.StaticReturnType(cty.String),
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			if p.opts.Files == nil {
+			if p.options.Files == nil {
 				return cty.UnknownVal(cty.String), nil
 			}
 			name := args[0].AsString()
-			text, err := p.opts.Files.Read(absolute(name, p.opts.Dir, p.opts.Home), maxFileBytes)
+			text, err := p.options.Files.Read(absolutePath(name, p.options.Dir, p.options.Home), maxFileBytes)
 			if err != nil {
-				p.unread = true
-				return cty.NilVal, function.NewArgErrorf(0, "%q cannot be read: %v", name, cause(err))
+				p.hasUnreadFile = true
+				return cty.NilVal, function.NewArgErrorf(0, "%q cannot be read: %v", name, innermostCause(err))
 			}
-			if firstInvalid(text) >= 0 || strings.ContainsRune(string(text), 0) {
+			if firstInvalidByte(text) >= 0 || strings.ContainsRune(string(text), 0) {
 				return cty.NilVal, function.NewArgErrorf(0, "%q is not text in UTF-8", name)
 			}
-			p.meter.pay(len(text) / 16)
+			p.meter.spend(len(text) / 16)
 			return cty.StringVal(string(text)), nil
 		},
 	})
 }
 
-// cause is the innermost words of a file's error, without the path, which the message has already.
-func cause(err error) error {
+// innermostCause is the innermost words of a file's error, without the path, which the message has already.
+func innermostCause(err error) error {
 	if pe, ok := err.(*fs.PathError); ok {
 		return pe.Err
 	}
 	return err
 }
 
-// absolute makes a path absolute and clean: "~/" is the home directory, and anything relative starts at dir.
-func absolute(name, dir, home string) string {
+// absolutePath makes a path absolute and clean: "~/" is the home directory, and anything relative starts at dir.
+func absolutePath(name, dir, home string) string {
 	if name == "~" || strings.HasPrefix(name, "~/") {
 		return path.Join(home, name[1:])
 	}
@@ -297,13 +297,13 @@ func absolute(name, dir, home string) string {
 }
 
 // checkCalls reports the functions in expr that do not exist.
-func (p *parser) checkCalls(expr hclsyntax.Expression) (ok bool) {
+func (p *fileParser) checkCalls(expr hclsyntax.Expression) (ok bool) {
 	ok = true
 	_ = hclsyntax.VisitAll(expr, func(n hclsyntax.Node) (none hclDiags) {
 		if call, is := n.(*hclsyntax.FunctionCallExpr); is {
 			if _, known := p.root.Functions[call.Name]; !known {
 				ok = false
-				p.report(problem(call.NameRange.Ptr(), fmt.Sprintf("there is no function %q", call.Name), functionCure(call.Name, functionNames(p.root.Functions))))
+				p.report(newDiagnostic(call.NameRange.Ptr(), fmt.Sprintf("there is no function %q", call.Name), functionHint(call.Name, functionNames(p.root.Functions))))
 			}
 		}
 		return nil
@@ -311,7 +311,7 @@ func (p *parser) checkCalls(expr hclsyntax.Expression) (ok bool) {
 	return ok
 }
 
-func functionCure(name string, names []string) string {
+func functionHint(name string, names []string) string {
 	switch name {
 	case "timestamp", "uuid", "random", "rand":
 		return "A job file means the same whenever it is read, so nothing in it knows the time or makes a random number. Hand such a value in: variable \"x\" {}, and --var x=…."

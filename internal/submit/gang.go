@@ -11,77 +11,77 @@ import (
 const maxGang = 2048
 
 // readGang reads which tasks start together, and in which reservation.
-func (b *builder) readGang() {
-	const cure = "Write true for all tasks of the job, or how many of them start together."
-	if v, at, ok := b.same("gang"); ok {
+func (b *jobBuilder) readGang() {
+	const hint = "Write true for all tasks of the job, or how many of them start together."
+	if v, at, ok := b.constantValue("gang"); ok {
 		size := int64(b.tasks.count)
 		if v.Type() != cty.Bool {
-			size, ok = b.whole(v, at, "gang", 1, maxGang, cure)
+			size, ok = b.checkInteger(v, at, "gang", 1, maxGang, hint)
 		} else if !v.True() {
 			size = 1
 		}
 		switch {
 		case !ok:
 		case size > maxGang:
-			b.fail(at, "the gang is too large", fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
+			b.reportProblem(at, "the gang is too large", fmt.Sprintf("The job has %d tasks, and at most %d can start together.", size, maxGang))
 		case int64(b.tasks.count)%size != 0:
-			b.fail(at, "the tasks are no whole number of gangs", fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.", b.tasks.count, size))
+			b.reportProblem(at, "the tasks are no whole number of gangs", fmt.Sprintf("The job has %d tasks, and %d of them are to start together. Change count, or gang.", b.tasks.count, size))
 		case b.body.Attributes["max_running"] != nil && size > 1:
-			b.fail(at, "gang and max_running do not go together", "Remove one of them.")
+			b.reportProblem(at, "gang and max_running do not go together", "Remove one of them.")
 		case size > 1:
 			b.ad.SetInt(roost.AttrGangSize, size)
 		}
 	}
-	b.readLed()
-	if name, at, ok := b.sameText("reservation", "Write the name of a reservation."); ok {
+	b.readMPIGang()
+	if name, at, ok := b.constantText("reservation", "Write the name of a reservation."); ok {
 		if name == "" {
-			b.fail(at, "reservation is empty", "Write the name of a reservation, or remove it.")
+			b.reportProblem(at, "reservation is empty", "Write the name of a reservation, or remove it.")
 		}
 		b.ad.SetString(roost.AttrReservation, name)
 	}
 }
 
-// readLed reads whether the first task of a gang is a program that has what the others hold, and where they may lie.
-func (b *builder) readLed() {
+// readMPIGang reads whether the first task of a gang is a program that has what the others hold, and where they may lie.
+func (b *jobBuilder) readMPIGang() {
 	size, _ := b.ad.Int(roost.AttrGangSize)
-	if led, ok := b.sameBool("led"); ok && led {
-		if _, at, _ := b.same("led"); size < 2 || size != int64(b.tasks.count) {
-			b.fail(at, "led is for a gang of all tasks", "Write gang = true, and a count of 2 at least.")
+	if led, ok := b.constantBool("led"); ok && led {
+		if _, at, _ := b.constantValue("led"); size < 2 || size != int64(b.tasks.count) {
+			b.reportProblem(at, "led is for a gang of all tasks", "Write gang = true, and a count of 2 at least.")
 			return
 		}
-		b.ad.SetBool(roost.AttrGangLed, true)
+		b.ad.SetBool(roost.AttrMPIGang, true)
 		b.ad.SetBool("Array", false) // it is one program
 		b.tasks.array = false
 	}
-	if apart, ok := b.sameBool("apart"); ok && apart {
-		if _, at, _ := b.same("apart"); size < 2 {
-			b.fail(at, "apart is for gangs", "Write gang = true for tasks that start together, or spread = \"Machine\" for others.")
+	if apart, ok := b.constantBool("apart"); ok && apart {
+		if _, at, _ := b.constantValue("apart"); size < 2 {
+			b.reportProblem(at, "apart is for gangs", "Write gang = true for tasks that start together, or spread = \"Machine\" for others.")
 			return
 		}
-		b.ad.SetBool(roost.AttrApart, true)
+		b.ad.SetBool(roost.AttrScatter, true)
 	}
-	b.readShape(size)
+	b.readPlacementShape(size)
 }
 
-// readShape reads whether tasks have their machines alone, and what the machines of a gang have in common.
-func (b *builder) readShape(size int64) {
-	if alone, ok := b.sameBool("exclusive"); ok && alone {
+// readPlacementShape reads whether tasks have their machines alone, and what the machines of a gang have in common.
+func (b *jobBuilder) readPlacementShape(size int64) {
+	if alone, ok := b.constantBool("exclusive"); ok && alone {
 		if class, _ := b.ad.Str(roost.AttrAppClass); class == roost.AppStream {
-			_, at, _ := b.same("exclusive")
-			b.fail(at, "exclusive is not for stream tasks", "They share their machines with batch, which gives way to them.")
+			_, at, _ := b.constantValue("exclusive")
+			b.reportProblem(at, "exclusive is not for stream tasks", "They share their machines with batch, which gives way to them.")
 			return
 		}
 		b.ad.SetBool(roost.AttrExclusive, true)
 	}
-	const cure = "Write the attribute of machines that is to be the same of all that the gang runs on, as in together = \"Rack\"."
-	if s, at, ok := b.sameText("together", cure); ok {
+	const hint = "Write the attribute of machines that is to be the same of all that the gang runs on, as in together = \"Rack\"."
+	if s, at, ok := b.constantText("together", hint); ok {
 		switch {
-		case !attributeName.fits(s):
-			b.fail(at, fmt.Sprintf("%q is not the name of an attribute", shorten(s)), cure)
+		case !attributeName.matches(s):
+			b.reportProblem(at, fmt.Sprintf("%q is not the name of an attribute", truncateText(s)), hint)
 		case size < 2:
-			b.fail(at, "together is for gangs", "Write gang = true for tasks that start together.")
+			b.reportProblem(at, "together is for gangs", "Write gang = true for tasks that start together.")
 		default:
-			b.ad.SetString(roost.AttrTogether, s)
+			b.ad.SetString(roost.AttrPlacementSet, s)
 		}
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// settleGpus makes the number of GPUs and the memory of each agree: who asks for memory and says no number means one GPU, and who says none
+// resolveGPUs makes the number of GPUs and the memory of each agree: who asks for memory and says no number means one GPU, and who says none
 // cannot mean any memory. Where only some tasks have GPUs, gpu_memory is for those.
-func (b *builder) settleGpus() {
+func (b *jobBuilder) resolveGPUs() {
 	size := b.body.Attributes["gpu_memory"]
 	if size == nil {
 		return
@@ -19,35 +19,35 @@ func (b *builder) settleGpus() {
 		b.ad.SetInt(roost.AttrRequestGpus, 1)
 		return
 	}
-	if n, _ := b.ad.Int(roost.AttrRequestGpus); n == 0 && !b.hasColumn(roost.AttrRequestGpus) && !b.overrides("gpus") {
-		b.noGpus(size)
+	if n, _ := b.ad.Int(roost.AttrRequestGpus); n == 0 && !b.hasColumn(roost.AttrRequestGpus) && !b.hasOverride("gpus") {
+		b.refuseGPUSettings(size)
 		b.ad.Delete(roost.AttrRequestGpuMem)
 	}
 }
 
-func (b *builder) noGpus(size *hclsyntax.Attribute) {
-	b.fail(size.Expr.Range(), "gpu_memory without a GPU", "It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory away; the memory of the machine is set with memory.")
+func (b *jobBuilder) refuseGPUSettings(size *hclsyntax.Attribute) {
+	b.reportProblem(size.Expr.Range(), "gpu_memory without a GPU", "It is memory of each GPU, and gpus = 0 asks for none. Write gpus = 1, or leave gpu_memory away; the memory of the machine is set with memory.")
 }
 
-func (b *builder) hasColumn(name string) bool {
-	return slices.ContainsFunc(b.columns, func(c Column) bool { return c.Name == name })
+func (b *jobBuilder) hasColumn(name string) bool {
+	return slices.ContainsFunc(b.columns, func(c TaskColumn) bool { return c.Name == name })
 }
 
-// overrides reports whether some override block sets a quantity.
-func (b *builder) overrides(name string) bool {
+// hasOverride reports whether some override block sets a quantity.
+func (b *jobBuilder) hasOverride(name string) bool {
 	return slices.ContainsFunc(b.body.Blocks, func(block *hclsyntax.Block) bool {
 		return block.Type == "override" && block.Body.Attributes[name] != nil
 	})
 }
 
-// settleOverride is settleGpus for the tasks of an override block.
-func (b *builder) settleOverride(block *hclsyntax.Block, columns map[string][]string, chosen []int) {
+// resolveOverrideGPUs is resolveGPUs for the tasks of an override block.
+func (b *jobBuilder) resolveOverrideGPUs(block *hclsyntax.Block, columns map[string][]string, chosen []int) {
 	size, number := block.Body.Attributes["gpu_memory"], block.Body.Attributes["gpus"]
 	if size == nil || columns[roost.AttrRequestGpuMem] == nil {
 		return
 	}
 	if columns[roost.AttrRequestGpus] == nil {
-		columns[roost.AttrRequestGpus] = b.before(roost.AttrRequestGpus)
+		columns[roost.AttrRequestGpus] = b.baseColumn(roost.AttrRequestGpus)
 	}
 	gpus := columns[roost.AttrRequestGpus]
 	for _, i := range chosen {
@@ -55,7 +55,7 @@ func (b *builder) settleOverride(block *hclsyntax.Block, columns map[string][]st
 			continue
 		}
 		if number != nil {
-			b.noGpus(size)
+			b.refuseGPUSettings(size)
 			return
 		}
 		gpus[i] = "1"
@@ -66,13 +66,13 @@ func (b *builder) settleOverride(block *hclsyntax.Block, columns map[string][]st
 var appClasses = []string{roost.AppBatch, roost.AppStream}
 
 // readAppClass reads which of the queues of a resource unit the tasks go to.
-func (b *builder) readAppClass() {
-	const cure = "A batch job may wait on a machine for its turn; a stream job, such as a server, starts at once and goes before batch jobs on its processors."
-	s, at, ok := b.sameText("app_class", cure)
+func (b *jobBuilder) readAppClass() {
+	const hint = "A batch job may wait on a machine for its turn; a stream job, such as a server, starts at once and goes before batch jobs on its processors."
+	s, at, ok := b.constantText("app_class", hint)
 	switch {
 	case !ok:
 	case !slices.Contains(appClasses, s):
-		b.fail(at, fmt.Sprintf("there is no app_class %q", shorten(s)), "It is \"batch\" or \"stream\". "+cure+offer(s, appClasses))
+		b.reportProblem(at, fmt.Sprintf("there is no app_class %q", truncateText(s)), "It is \"batch\" or \"stream\". "+hint+nearestHint(s, appClasses))
 	case s == roost.AppStream:
 		b.ad.SetString(roost.AttrAppClass, s)
 	}

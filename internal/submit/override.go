@@ -12,11 +12,11 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-const overrideCure = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9,20\"."
+const overrideHint = "Say for which tasks it is: tasks = [0, 5] or tasks = \"0-9,20\"."
 
 // readOverrides reads the override blocks: other resources, requirements or rank for some tasks. Of two blocks for the same
 // task the later one counts.
-func (b *builder) readOverrides() {
+func (b *jobBuilder) readOverrides() {
 	columns := map[string][]string{}
 	for _, block := range b.body.Blocks {
 		if block.Type == "override" {
@@ -24,50 +24,50 @@ func (b *builder) readOverrides() {
 		}
 	}
 	for _, attr := range sortedKeys(columns) {
-		b.columns = slices.DeleteFunc(b.columns, func(c Column) bool { return c.Name == attr })
-		b.override(attr, columns[attr])
+		b.columns = slices.DeleteFunc(b.columns, func(c TaskColumn) bool { return c.Name == attr })
+		b.overrideColumn(attr, columns[attr])
 	}
 }
 
-func (b *builder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
+func (b *jobBuilder) readOverride(block *hclsyntax.Block, columns map[string][]string) {
 	names := []string{"tasks", "cpus", "memory", "disk", "gpus", "gpu_memory", "processes", "walltime", "requirements", "rank"}
-	if !b.p.noLabels(block, "override { tasks = [0] … }") || !b.p.onlySettings(block, "an override", names, nil) {
+	if !b.parser.refuseLabels(block, "override { tasks = [0] … }") || !b.parser.refuseUnknown(block, "an override", names, nil) {
 		return
 	}
 	a := block.Body.Attributes["tasks"]
 	if a == nil {
-		b.fail(block.TypeRange, "this override is for no task", overrideCure)
+		b.reportProblem(block.TypeRange, "this override is for no task", overrideHint)
 		return
 	}
-	v, ok := b.p.constant(a.Expr)
-	if !ok || b.tasks.broken {
+	v, ok := b.parser.constantExpr(a.Expr)
+	if !ok || b.tasks.isInvalid {
 		return
 	}
-	chosen, ok := b.taskList(v, a.Expr.Range())
+	chosen, ok := b.readTaskList(v, a.Expr.Range())
 	if !ok {
 		return
 	}
 	for _, q := range quantities() {
-		if a := block.Body.Attributes[q.name]; a != nil && b.p.check(a.Expr, b.roots()) {
-			if values, ok := b.quantity(q, a.Expr); ok {
-				b.spread(columns, q.attr, chosen, values)
+		if a := block.Body.Attributes[q.name]; a != nil && b.parser.checkNames(a.Expr, b.taskRoots()) {
+			if values, ok := b.readQuantity(q, a.Expr); ok {
+				b.setColumnValues(columns, q.attribute, chosen, values)
 			}
 		}
 	}
-	b.settleOverride(block, columns, chosen)
+	b.resolveOverrideGPUs(block, columns, chosen)
 	for _, c := range [][2]string{{"requirements", roost.AttrRequirements}, {"rank", roost.AttrRank}} {
-		if a := block.Body.Attributes[c[0]]; a != nil && b.p.check(a.Expr, b.roots("machine")) {
-			if values, ok := b.constraint(a.Expr, c[0]); ok {
-				b.spread(columns, c[1], chosen, values)
+		if a := block.Body.Attributes[c[0]]; a != nil && b.parser.checkNames(a.Expr, b.taskRoots("machine")) {
+			if values, ok := b.constraintText(a.Expr, c[0]); ok {
+				b.setColumnValues(columns, c[1], chosen, values)
 			}
 		}
 	}
 }
 
-// spread puts values into a column, which starts as what the tasks have without the override.
-func (b *builder) spread(columns map[string][]string, attr string, chosen []int, values []string) {
+// setColumnValues puts values into a column, which starts as what the tasks have without the override.
+func (b *jobBuilder) setColumnValues(columns map[string][]string, attr string, chosen []int, values []string) {
 	if columns[attr] == nil {
-		columns[attr] = b.before(attr)
+		columns[attr] = b.baseColumn(attr)
 	}
 	for _, i := range chosen {
 		if len(values) == 1 {
@@ -78,8 +78,8 @@ func (b *builder) spread(columns map[string][]string, attr string, chosen []int,
 	}
 }
 
-// before is the column of an attribute as the job alone sets it.
-func (b *builder) before(attr string) []string {
+// baseColumn is the column of an attribute as the job alone sets it.
+func (b *jobBuilder) baseColumn(attr string) []string {
 	for _, c := range b.columns {
 		if c.Name == attr {
 			return slices.Clone(c.Values)
@@ -93,7 +93,7 @@ func (b *builder) before(attr string) []string {
 		text = e.String()
 	} else if attr == roost.AttrRequirements {
 		text = "true"
-	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses && !b.led() {
+	} else if attr == roost.AttrRank || attr == roost.AttrRequestGpuMem || attr == roost.AttrProcesses && !b.isMPIGang() {
 		text = "0"
 	}
 	switch attr {
@@ -110,12 +110,12 @@ func (b *builder) before(attr string) []string {
 	return slices.Repeat([]string{text}, b.tasks.count)
 }
 
-// taskList reads [0, 5] or "0-9,20".
-func (b *builder) taskList(v cty.Value, at hcl.Range) ([]int, bool) {
+// readTaskList reads [0, 5] or "0-9,20".
+func (b *jobBuilder) readTaskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	var list []int
 	add := func(first, last int64) bool {
 		if first < 0 || last >= int64(b.tasks.count) || first > last {
-			b.fail(at, "there is no such task", fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count, b.tasks.count-1))
+			b.reportProblem(at, "there is no such task", fmt.Sprintf("Tasks are counted from 0, and the job has %d: the last one is %d.", b.tasks.count, b.tasks.count-1))
 			return false
 		}
 		for i := first; i <= last; i++ {
@@ -137,7 +137,7 @@ func (b *builder) taskList(v cty.Value, at hcl.Range) ([]int, bool) {
 			first, err1 := strconv.ParseInt(low, 10, 32)
 			last, err2 := strconv.ParseInt(high, 10, 32)
 			if err1 != nil || err2 != nil {
-				b.fail(at, fmt.Sprintf("%q names no tasks", shorten(v.AsString())), overrideCure)
+				b.reportProblem(at, fmt.Sprintf("%q names no tasks", truncateText(v.AsString())), overrideHint)
 				return nil, false
 			}
 			if !add(first, last) {
@@ -148,13 +148,13 @@ func (b *builder) taskList(v cty.Value, at hcl.Range) ([]int, bool) {
 	case v.CanIterateElements() && !ty.IsMapType() && !ty.IsObjectType():
 		for it := v.ElementIterator(); it.Next(); {
 			_, x := it.Element()
-			n, ok := b.whole(x, at, "a task", 0, int64(b.tasks.count)-1, overrideCure)
+			n, ok := b.checkInteger(x, at, "a task", 0, int64(b.tasks.count)-1, overrideHint)
 			if !ok || !add(n, n) {
 				return nil, false
 			}
 		}
 		return list, true
 	}
-	b.fail(at, "tasks has to be a list of numbers", fmt.Sprintf("It is %s. %s", describe(v), overrideCure))
+	b.reportProblem(at, "tasks has to be a list of numbers", fmt.Sprintf("It is %s. %s", describeValue(v), overrideHint))
 	return nil, false
 }

@@ -7,22 +7,24 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 )
 
 // ParseFile reads a job file. When the diagnostics hold an error there are no jobs: a file is submitted whole or not at all.
 // Jobs come in an order in which each depends only on earlier ones; DependsOn names those as "@0", "@1", ….
-func ParseFile(src []byte, opts Options) ([]Job, hcl.Diagnostics) { return parseFile(src, opts, nil) }
+func ParseFile(src []byte, opts ParseOptions) ([]Job, hcl.Diagnostics) {
+	return parseFile(src, opts, nil)
+}
 
 // parseFile is ParseFile for a file that may have the blocks of a mix, too.
-func parseFile(src []byte, opts Options, mix *mixer) ([]Job, hcl.Diagnostics) {
-	opts.Defaults = opts.Defaults.filled()
-	if diags := guard(src, opts.Filename); diags != nil {
+func parseFile(src []byte, opts ParseOptions, mix *simPoolParser) ([]Job, hcl.Diagnostics) {
+	opts.Defaults = opts.Defaults.withDefaults()
+	if diags := checkSource(src, opts.Filename); diags != nil {
 		return nil, diags
 	}
 	file, diags := hclsyntax.ParseConfig(src, opts.Filename, hcl.InitialPos)
 	p := newParser(src, opts)
-	p.mix = mix
+	p.simPool = mix
 	if diags.HasErrors() { // one mistake of syntax makes others out of what follows it
 		sortByPlace(diags)
 		for _, d := range diags {
@@ -31,66 +33,66 @@ func parseFile(src []byte, opts Options, mix *mixer) ([]Job, hcl.Diagnostics) {
 				break
 			}
 		}
-		return nil, p.settle()
+		return nil, p.finishDiagnostics()
 	}
 	p.root.Functions = p.functions()
 	p.meter.functions = p.root.Functions
-	jobs := p.file(file.Body.(*hclsyntax.Body))
+	jobs := p.readBlocks(file.Body.(*hclsyntax.Body))
 	if p.diags.HasErrors() {
-		return nil, p.settle()
+		return nil, p.finishDiagnostics()
 	}
-	return jobs, p.settle()
+	return jobs, p.finishDiagnostics()
 }
 
-// parser is the state of reading one file.
-type parser struct {
-	opts       Options
-	src        []byte
-	root       *hcl.EvalContext // var, local and the functions
-	meter      *meter
-	declared   map[string]cty.Value // the variables
-	localNames []string
-	jobNames   []string
-	blocks     []*hclsyntax.Block  // of jobs
-	built      map[string]*builder // the jobs by name, once they are in order
-	freed      map[hclsyntax.Expression][]hcl.Traversal
-	checked    map[hclsyntax.Expression]bool
-	once       map[string]bool
-	unread     bool   // a function could not read a file
-	mix        *mixer // nil: a job file
-	diags      hcl.Diagnostics
+// fileParser is the state of reading one file.
+type fileParser struct {
+	options       ParseOptions
+	source        []byte
+	root          *hcl.EvalContext // var, local and the functions
+	meter         *stepCounter
+	declared      map[string]cty.Value // the variables
+	localNames    []string
+	jobNames      []string
+	blocks        []*hclsyntax.Block     // of jobs
+	builtJobs     map[string]*jobBuilder // the jobs by name, once they are in order
+	freeRefs      map[hclsyntax.Expression][]hcl.Traversal
+	checkedExprs  map[hclsyntax.Expression]bool
+	reportedOnce  map[string]bool
+	hasUnreadFile bool           // a function could not read a file
+	simPool       *simPoolParser // nil: a job file
+	diags         hcl.Diagnostics
 }
 
-func newParser(src []byte, opts Options) *parser {
-	return &parser{
-		opts: opts, src: src, meter: newMeter(), root: &hcl.EvalContext{Variables: map[string]cty.Value{}},
-		freed: map[hclsyntax.Expression][]hcl.Traversal{}, checked: map[hclsyntax.Expression]bool{}, once: map[string]bool{},
+func newParser(src []byte, opts ParseOptions) *fileParser {
+	return &fileParser{
+		options: opts, source: src, meter: newMeter(), root: &hcl.EvalContext{Variables: map[string]cty.Value{}},
+		freeRefs: map[hclsyntax.Expression][]hcl.Traversal{}, checkedExprs: map[hclsyntax.Expression]bool{}, reportedOnce: map[string]bool{},
 	}
 }
 
-func (p *parser) report(d *hcl.Diagnostic) { p.diags = append(p.diags, d) }
+func (p *fileParser) report(d *hcl.Diagnostic) { p.diags = append(p.diags, d) }
 
 // reportOnce reports something that would otherwise be said of every expression that follows.
-func (p *parser) reportOnce(key string, d *hcl.Diagnostic) {
-	if !p.once[key] {
-		p.once[key] = true
+func (p *fileParser) reportOnce(key string, d *hcl.Diagnostic) {
+	if !p.reportedOnce[key] {
+		p.reportedOnce[key] = true
 		p.report(d)
 	}
 }
 
-// source is the text of a range.
-func (p *parser) source(r hcl.Range) string { return string(p.src[r.Start.Byte:r.End.Byte]) }
+// sourceText is the text of a range.
+func (p *fileParser) sourceText(r hcl.Range) string { return string(p.source[r.Start.Byte:r.End.Byte]) }
 
-// file reads the blocks: variables, then locals, then jobs.
-func (p *parser) file(body *hclsyntax.Body) []Job {
+// readBlocks reads the blocks: variables, then locals, then jobs.
+func (p *fileParser) readBlocks(body *hclsyntax.Body) []Job {
 	for _, name := range sortedKeys(body.Attributes) {
 		a := body.Attributes[name]
-		p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name), "Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
+		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q stands outside of every job", name), "Settings belong into a block: job \"name\" { … }, or locals { … } for values that several jobs use."))
 	}
 	var variables, locals, mixed []*hclsyntax.Block
 	known := []string{"job", "variable", "locals"}
-	if p.mix != nil {
-		known = append(known, mixBlocks...)
+	if p.simPool != nil {
+		known = append(known, simPoolBlocks...)
 	}
 	for _, b := range body.Blocks {
 		switch b.Type {
@@ -101,47 +103,47 @@ func (p *parser) file(body *hclsyntax.Body) []Job {
 		case "job":
 			p.blocks = append(p.blocks, b)
 		default:
-			if p.mix != nil && has(mixBlocks, b.Type) {
+			if p.simPool != nil && containsName(simPoolBlocks, b.Type) {
 				mixed = append(mixed, b)
 				continue
 			}
-			p.report(problem(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type), "A job file has blocks called job, variable and locals."+offer(b.Type, known)))
+			p.report(newDiagnostic(b.TypeRange.Ptr(), fmt.Sprintf("there is no block %q", b.Type), "A job file has blocks called job, variable and locals."+nearestHint(b.Type, known)))
 		}
 	}
-	p.variables(variables)
-	p.locals(locals)
-	if p.mix != nil {
-		p.mix.read(p, mixed)
+	p.readVariables(variables)
+	p.evalLocals(locals)
+	if p.simPool != nil {
+		p.simPool.readBlocks(p, mixed)
 	}
 	if len(p.blocks) == 0 && !p.diags.HasErrors() {
-		p.report(problem(rangeAt(p.src, p.opts.Filename, 0, 0), "there is no job in this file", emptyCure))
+		p.report(newDiagnostic(rangeAt(p.source, p.options.Filename, 0, 0), "there is no job in this file", emptyHint))
 	}
 	if len(p.blocks) > maxJobs {
-		p.report(problem(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file", fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
+		p.report(newDiagnostic(p.blocks[maxJobs].TypeRange.Ptr(), "there are too many jobs in this file", fmt.Sprintf("A file has at most %d. Jobs that differ in values only are one job with for_each.", maxJobs)))
 		return nil
 	}
-	return p.jobs()
+	return p.readJobs()
 }
 
-// offer is didYouMean without the list of all names.
-func offer(name string, names []string) string {
-	if best := nearest(name, names); best != "" {
+// nearestHint is didYouMean without the list of all names.
+func nearestHint(name string, names []string) string {
+	if best := nearestName(name, names); best != "" {
 		return " Did you mean \"" + best + "\"?"
 	}
 	return ""
 }
 
-// jobs reads the job blocks, and puts them into an order in which each comes after those that it depends on.
-func (p *parser) jobs() []Job {
-	builders := make([]*builder, 0, len(p.blocks))
+// readJobs reads the job blocks, and puts them into an order in which each comes after those that it depends on.
+func (p *fileParser) readJobs() []Job {
+	builders := make([]*jobBuilder, 0, len(p.blocks))
 	lines := map[string]int{}
 	for _, block := range p.blocks {
-		name, ok := p.label(block, "a job", "job \"train\" {")
+		name, ok := p.blockLabel(block, "a job", "job \"train\" {")
 		if !ok {
 			continue
 		}
 		if line, twice := lines[name]; twice {
-			p.report(problem(block.LabelRanges[0].Ptr(), fmt.Sprintf("there are two jobs called %q", name), fmt.Sprintf("The other one is on line %d. Give one of them another name, or make them one job with for_each.", line)))
+			p.report(newDiagnostic(block.LabelRanges[0].Ptr(), fmt.Sprintf("there are two jobs called %q", name), fmt.Sprintf("The other one is on line %d. Give one of them another name, or make them one job with for_each.", line)))
 			continue
 		}
 		lines[name] = block.DefRange().Start.Line
@@ -149,17 +151,17 @@ func (p *parser) jobs() []Job {
 		builders = append(builders, newBuilder(p, block, name))
 	}
 	for _, b := range builders {
-		b.build()
+		b.buildJob()
 	}
-	order := p.order(builders)
+	order := p.sortJobs(builders)
 	if p.diags.HasErrors() {
 		return nil
 	}
 	jobs := make([]Job, len(order))
-	p.built = map[string]*builder{}
+	p.builtJobs = map[string]*jobBuilder{}
 	for place, b := range order {
-		b.place = place
-		p.built[b.name] = b
+		b.position = place
+		p.builtJobs[b.name] = b
 	}
 	for place, b := range order {
 		b.setDependsOn()
@@ -168,61 +170,61 @@ func (p *parser) jobs() []Job {
 	return jobs
 }
 
-// label returns the one label of a block, checked to be a name.
-func (p *parser) label(b *hclsyntax.Block, noun, example string) (string, bool) {
+// blockLabel returns the one label of a block, checked to be a name.
+func (p *fileParser) blockLabel(b *hclsyntax.Block, noun, example string) (string, bool) {
 	switch {
 	case len(b.Labels) == 0:
-		p.report(problem(b.TypeRange.Ptr(), noun+" has to have a name", "Write it in quotes behind the word:\n\n  "+example+"\n"))
+		p.report(newDiagnostic(b.TypeRange.Ptr(), noun+" has to have a name", "Write it in quotes behind the word:\n\n  "+example+"\n"))
 		return "", false
 	case len(b.Labels) > 1:
-		p.report(problem(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several", "Write one name in quotes, without blanks:\n\n  "+example+"\n"))
+		p.report(newDiagnostic(b.LabelRanges[1].Ptr(), noun+" has one name, and here are several", "Write one name in quotes, without blanks:\n\n  "+example+"\n"))
 		return "", false
-	case !jobName.fits(b.Labels[0]):
-		p.report(problem(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", shorten(b.Labels[0])), "A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most 230 characters."))
+	case !jobName.matches(b.Labels[0]):
+		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%q cannot be a name", truncateText(b.Labels[0])), "A name is made of letters, digits and _ . + -, begins with a letter or a digit, and has at most 230 characters."))
 		return "", false
 	}
 	return b.Labels[0], true
 }
 
-func (p *parser) noLabels(b *hclsyntax.Block, example string) bool {
+func (p *fileParser) refuseLabels(b *hclsyntax.Block, example string) bool {
 	if len(b.Labels) > 0 {
-		p.report(problem(b.LabelRanges[0].Ptr(), fmt.Sprintf("%s has no name", b.Type), "Write it as "+example+"."))
+		p.report(newDiagnostic(b.LabelRanges[0].Ptr(), fmt.Sprintf("%s has no name", b.Type), "Write it as "+example+"."))
 		return false
 	}
 	return true
 }
 
-// onlySettings reports what does not belong into a block. names are the settings that do; nil allows all.
-func (p *parser) onlySettings(b *hclsyntax.Block, noun string, names, blocks []string) bool {
+// refuseUnknown reports what does not belong into a block. names are the settings that do; nil allows all.
+func (p *fileParser) refuseUnknown(b *hclsyntax.Block, noun string, names, blocks []string) bool {
 	ok := true
 	for _, name := range sortedKeys(b.Body.Attributes) {
-		if names == nil || has(names, name) {
+		if names == nil || containsName(names, name) {
 			continue
 		}
 		ok = false
 		a := b.Body.Attributes[name]
-		if has(blocks, name) {
-			p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("%q is a block, not a setting", name), fmt.Sprintf("Write it without the =: %s { … }.", name)))
+		if containsName(blocks, name) {
+			p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("%q is a block, not a setting", name), fmt.Sprintf("Write it without the =: %s { … }.", name)))
 			continue
 		}
-		p.report(problem(a.NameRange.Ptr(), fmt.Sprintf("there is no setting %q", name), unknownCure(name, noun, names)))
+		p.report(newDiagnostic(a.NameRange.Ptr(), fmt.Sprintf("there is no setting %q", name), unknownHint(name, noun, names)))
 	}
 	for _, inner := range b.Body.Blocks {
-		if has(blocks, inner.Type) {
+		if containsName(blocks, inner.Type) {
 			continue
 		}
 		ok = false
-		if has(names, inner.Type) {
-			p.report(problem(inner.TypeRange.Ptr(), fmt.Sprintf("%q is a setting, not a block", inner.Type), fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
+		if containsName(names, inner.Type) {
+			p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("%q is a setting, not a block", inner.Type), fmt.Sprintf("Write it with a =: %s = {…} for a map.", inner.Type)))
 			continue
 		}
-		p.report(problem(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun), "It has no meaning here."+offer(inner.Type, append(append([]string(nil), blocks...), names...))))
+		p.report(newDiagnostic(inner.TypeRange.Ptr(), fmt.Sprintf("there is no block %q in %s", inner.Type, noun), "It has no meaning here."+nearestHint(inner.Type, append(append([]string(nil), blocks...), names...))))
 	}
 	return ok
 }
 
-// elsewhere names what other systems call our settings.
-var elsewhere = map[string]string{
+// foreignSettings names what other systems call our settings.
+var foreignSettings = map[string]string{
 	"args": "arguments", "env": "environment", "cmd": "command", "cpu": "cpus", "ncpus": "cpus", "cores": "cpus", "mem": "memory", "ram": "memory", "gpu": "gpus",
 	"ngpus": "gpus", "gpu_mem": "gpu_memory", "gmem": "gpu_memory", "vram": "gpu_memory", "request_gpu_memory": "gpu_memory", "class": "app_class", "time": "walltime", "timeout": "walltime", "time_limit": "walltime", "cwd": "directory", "workdir": "directory", "initialdir": "directory", "iwd": "directory",
 	"output": "stdout", "error": "stderr", "input": "stdin", "queue": "band", "account": "group", "project": "group", "tasks": "count", "array": "count", "replicas": "count",
@@ -232,21 +234,21 @@ var elsewhere = map[string]string{
 	"pcput": "process_cpu_time", "pmem": "process_memory", "pvmem": "process_virtual_memory", "fsize": "file_size", "transfer_input_files": "inputs", "transfer_output_files": "outputs", "should_transfer_files": "transfer",
 }
 
-func unknownCure(name, noun string, names []string) string {
-	if near := nearest(name, names); near != "" && spell.Distance(squeeze(name), squeeze(near)) <= 2 {
+func unknownHint(name, noun string, names []string) string {
+	if near := nearestName(name, names); near != "" && suggest.Distance(normalizeName(name), normalizeName(near)) <= 2 {
 		return fmt.Sprintf("It means nothing in %s. Did you mean %q?", noun, near)
 	}
-	switch other, known := elsewhere[name]; {
-	case name == "name" && has(names, "executable"):
+	switch other, known := foreignSettings[name]; {
+	case name == "name" && containsName(names, "executable"):
 		return "The name of a job stands behind the word job: job \"name\" { … }."
-	case known && has(names, other):
+	case known && containsName(names, other):
 		return fmt.Sprintf("It is called %q here.", other)
 	}
 	return fmt.Sprintf("It means nothing in %s.", noun) + didYouMean(name, names)
 }
 
-// jobAt is the name of the job block around an offset.
-func (p *parser) jobAt(offset int) string {
+// jobAtOffset is the name of the job block around an offset.
+func (p *fileParser) jobAtOffset(offset int) string {
 	for _, b := range p.blocks {
 		if b.Range().Start.Byte <= offset && offset <= b.CloseBraceRange.End.Byte && len(b.Labels) > 0 {
 			return b.Labels[0]

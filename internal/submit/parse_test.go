@@ -13,45 +13,45 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected results in testdata")
+var updateGolden = flag.Bool("update", false, "rewrite the expected results in testdata")
 
-// tree is a directory that exists only in the test: paths to contents. A name ending in "/" is a directory; a leading "!" of
+// testTree is a directory that exists only in the test: paths to contents. A name ending in "/" is a directory; a leading "!" of
 // the contents means that the file cannot be read, and "#" that it can be executed.
-type tree map[string]string
+type testTree map[string]string
 
-type node struct {
+type testTreeNode struct {
 	name string
 	body string
 	dir  bool
 }
 
-func (n node) Name() string       { return path.Base(n.name) }
-func (n node) Size() int64        { return int64(len(n.body)) }
-func (n node) Mode() fs.FileMode  { return 0o644 }
-func (n node) ModTime() time.Time { return time.Time{} }
-func (n node) IsDir() bool        { return n.dir }
-func (n node) Sys() any           { return nil }
+func (n testTreeNode) Name() string       { return path.Base(n.name) }
+func (n testTreeNode) Size() int64        { return int64(len(n.body)) }
+func (n testTreeNode) Mode() fs.FileMode  { return 0o644 }
+func (n testTreeNode) ModTime() time.Time { return time.Time{} }
+func (n testTreeNode) IsDir() bool        { return n.dir }
+func (n testTreeNode) Sys() any           { return nil }
 
-func (t tree) Stat(name string) (fs.FileInfo, error) {
+func (t testTree) Stat(name string) (fs.FileInfo, error) {
 	if body, ok := t[name]; ok {
-		return node{name, body, false}, nil
+		return testTreeNode{name, body, false}, nil
 	}
 	for file := range t {
 		if strings.HasPrefix(file, strings.TrimSuffix(name, "/")+"/") {
-			return node{name: name, dir: true}, nil
+			return testTreeNode{name: name, dir: true}, nil
 		}
 	}
 	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 }
 
-func (t tree) Access(name string, exec bool) error {
+func (t testTree) Access(name string, exec bool) error {
 	if strings.HasPrefix(t[name], "!") || exec && !strings.HasPrefix(t[name], "#") {
 		return &fs.PathError{Op: "access", Path: name, Err: fs.ErrPermission}
 	}
 	return nil
 }
 
-func (t tree) Glob(pattern string) (found []string, err error) {
+func (t testTree) Glob(pattern string) (found []string, err error) {
 	for name := range t {
 		ok, err := path.Match(pattern, name)
 		if err != nil {
@@ -65,7 +65,7 @@ func (t tree) Glob(pattern string) (found []string, err error) {
 	return found, nil
 }
 
-func (t tree) Read(name string, limit int64) ([]byte, error) {
+func (t testTree) Read(name string, limit int64) ([]byte, error) {
 	body, ok := t[name]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
@@ -76,7 +76,7 @@ func (t tree) Read(name string, limit int64) ([]byte, error) {
 	return []byte(body), nil
 }
 
-func (t tree) LookPath(name string) (string, error) {
+func (t testTree) LookPath(name string) (string, error) {
 	for _, dir := range []string{"/usr/bin/", "/bin/"} {
 		if _, ok := t[dir+name]; ok {
 			return dir + name, nil
@@ -85,22 +85,22 @@ func (t tree) LookPath(name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
-var world = tree{
+var testFiles = testTree{
 	"/usr/bin/python3": "#", "/usr/bin/perl": "#", "/bin/sh": "#", "/bin/echo": "#", "/bin/bash": "#", "/bin/true": "#",
 	"/home/ann/sims/simulate": "#", "/home/ann/sims/bin/tool": "#", "/home/ann/sims/notes.txt": "hello\n",
 	"/home/ann/sims/data/a.csv": "x,y\n1,2\n3,4\n", "/home/ann/sims/data/b.csv": "x,y\n5,6\n", "/home/ann/sims/data/c.csv": "x,y\n",
 	"/home/ann/sims/secret.txt": "!", "/home/ann/sims/logs/old.txt": "", "/shared/params.json": "{}",
 }
 
-func options(name string) Options {
-	return Options{
-		Filename: name, Dir: "/home/ann/sims", Home: "/home/ann", User: "ann", Files: world,
+func testOptions(name string) ParseOptions {
+	return ParseOptions{
+		Filename: name, Dir: "/home/ann/sims", Home: "/home/ann", User: "ann", Files: testFiles,
 		Environ: []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8", "PRICE=5$"}, Now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 }
 
-// dump writes jobs for people to review.
-func dump(jobs []Job) string {
+// dumpJobs writes jobs for people to review.
+func dumpJobs(jobs []Job) string {
 	var s strings.Builder
 	for _, j := range jobs {
 		fmt.Fprintf(&s, "job %s: %d tasks, array %v\n", j.Name, j.Count, j.Array)
@@ -118,8 +118,8 @@ func dump(jobs []Job) string {
 	return s.String()
 }
 
-// flags reads a first line "# --var a=b --var c=d".
-func flags(src []byte, opts *Options) {
+// fileFlags reads a first line "# --var a=b --var c=d".
+func fileFlags(src []byte, opts *ParseOptions) {
 	line, _, _ := strings.Cut(string(src), "\n")
 	if rest, ok := strings.CutPrefix(line, "# --var "); ok {
 		opts.Vars = map[string]string{}
@@ -143,10 +143,10 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opts := options(filepath.Base(file))
-			flags(src, &opts)
+			opts := testOptions(filepath.Base(file))
+			fileFlags(src, &opts)
 			jobs, diags := ParseFile(src, opts)
-			got := dump(jobs)
+			got := dumpJobs(jobs)
 			if len(diags) > 0 {
 				got += Format(diags, src, 100, false)
 			}
@@ -156,17 +156,17 @@ func TestGolden(t *testing.T) {
 			if bad := strings.HasPrefix(file, "testdata/errors/"); bad != diags.HasErrors() {
 				t.Errorf("errors: %v, want %v\n%s", diags.HasErrors(), bad, got)
 			}
-			compare(t, strings.TrimSuffix(file, ".hcl")+".txt", got)
-			if jobs2, diags2 := ParseFile(src, opts); dump(jobs2)+Format(diags2, src, 100, false) != dump(jobs)+Format(diags, src, 100, false) {
+			compareGolden(t, strings.TrimSuffix(file, ".hcl")+".txt", got)
+			if jobs2, diags2 := ParseFile(src, opts); dumpJobs(jobs2)+Format(diags2, src, 100, false) != dumpJobs(jobs)+Format(diags, src, 100, false) {
 				t.Error("reading it twice gives two results")
 			}
 		})
 	}
 }
 
-func compare(t *testing.T, file, got string) {
+func compareGolden(t *testing.T, file, got string) {
 	t.Helper()
-	if *update {
+	if *updateGolden {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}

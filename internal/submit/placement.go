@@ -13,61 +13,61 @@ import (
 )
 
 // readPlacement reads what decides when and where a job runs.
-func (b *builder) readPlacement() {
-	b.ad.SetString(roost.AttrBand, b.p.opts.Defaults.Band.String())
-	const bandCure = "The bands are free, batch, production and monitoring, from low to high."
-	if s, at, ok := b.sameText("band", bandCure); ok {
-		if _, err := roost.ParseBand(s); err != nil {
-			b.fail(at, fmt.Sprintf("there is no band %q", shorten(s)), bandCure+offer(s, roost.BandNames()))
+func (b *jobBuilder) readPlacement() {
+	b.ad.SetString(roost.AttrBand, b.parser.options.Defaults.Band.String())
+	const bandHint = "The bands are free, batch, production and monitoring, from low to high."
+	if s, at, ok := b.constantText("band", bandHint); ok {
+		if _, err := roost.ParsePriorityBand(s); err != nil {
+			b.reportProblem(at, fmt.Sprintf("there is no band %q", truncateText(s)), bandHint+nearestHint(s, roost.BandNames()))
 		} else {
 			b.ad.SetString(roost.AttrBand, s)
 		}
 	}
-	n, _ := b.sameInt("priority", roost.MinPriority, roost.MaxPriority, "It orders your own jobs in their band; a higher one goes first, and 0 is ordinary.")
+	n, _ := b.constantInt("priority", roost.MinPriority, roost.MaxPriority, "It orders your own jobs in their band; a higher one goes first, and 0 is ordinary.")
 	b.ad.SetInt(roost.AttrPriority, n)
-	if s, at, ok := b.sameText("group", "Write the name of an accounting group."); ok {
-		if groupName.fits(s) {
+	if s, at, ok := b.constantText("group", "Write the name of an accounting group."); ok {
+		if groupName.matches(s) {
 			b.ad.SetString(roost.AttrGroup, s)
 		} else {
-			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)), "A name is made of letters, digits, dots, _ and -, as in \"physics.optics\".")
 		}
 	}
-	if s, at, ok := b.sameText("unix_group", "Write the name of a group that you are in, as id -Gn lists them."); ok {
-		if unixGroup.fits(strings.TrimSuffix(s, "$")) {
+	if s, at, ok := b.constantText("unix_group", "Write the name of a group that you are in, as id -Gn lists them."); ok {
+		if unixGroup.matches(strings.TrimSuffix(s, "$")) {
 			b.ad.SetString(roost.AttrUnixGroup, s)
 		} else {
-			b.fail(at, fmt.Sprintf("%q cannot be the name of a group", shorten(s)), "Write the name of a group that you are in, as id -Gn lists them.")
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a group", truncateText(s)), "Write the name of a group that you are in, as id -Gn lists them.")
 		}
 	}
 	b.readConstraint("requirements", roost.AttrRequirements)
 	b.readConstraint("rank", roost.AttrRank)
-	b.readWishes()
+	b.readSoftConstraints()
 	b.readStartAfter()
 	b.readLabels()
 }
 
 // readLimits reads what happens while a job runs, and after its tasks have failed.
-func (b *builder) readLimits() {
-	retries, _ := b.sameInt("retries", 0, 1000, "It says how often a task that failed is run again.")
+func (b *jobBuilder) readLimits() {
+	retries, _ := b.constantInt("retries", 0, 1000, "It says how often a task that failed is run again.")
 	b.ad.SetInt(roost.AttrMaxRetries, retries)
-	notice, lease := b.p.opts.Defaults.Notice, b.p.opts.Defaults.Lease
-	if d, _, ok := b.sameLength("notice", 0); ok {
+	notice, lease := b.parser.options.Defaults.Notice, b.parser.options.Defaults.Lease
+	if d, _, ok := b.constantDuration("notice", 0); ok {
 		notice = d
 	}
-	if d, _, ok := b.sameLength("lease", 10*time.Second); ok {
+	if d, _, ok := b.constantDuration("lease", 10*time.Second); ok {
 		lease = d
 	}
-	b.ad.SetInt(roost.AttrNotice, seconds(notice))
+	b.ad.SetInt(roost.AttrNoticePeriod, seconds(notice))
 	b.ad.SetInt(roost.AttrJobLease, seconds(lease))
-	if n, ok := b.sameInt("max_running", 1, roost.MaxTasks, "It says how many tasks of this job may run at once."); ok {
+	if n, ok := b.constantInt("max_running", 1, roost.MaxTasks, "It says how many tasks of this job may run at once."); ok {
 		b.ad.SetInt(roost.AttrMaxRunning, n)
 	}
 	b.readGang()
 	b.readQueue()
-	if hold, ok := b.sameBool("hold"); ok {
+	if hold, ok := b.constantBool("hold"); ok {
 		b.ad.SetBool(roost.AttrHoldOnSubmit, hold)
 	}
-	if again, ok := b.sameBool("rerunnable"); ok {
+	if again, ok := b.constantBool("rerunnable"); ok {
 		b.ad.SetBool(roost.AttrRerunnable, again)
 	}
 	b.readUmask()
@@ -75,38 +75,38 @@ func (b *builder) readLimits() {
 
 func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 
-func (b *builder) readUmask() {
-	v, at, ok := b.same("umask")
+func (b *jobBuilder) readUmask() {
+	v, at, ok := b.constantValue("umask")
 	if !ok {
 		return
 	}
-	const cure = "Write the octal digits in quotes, as in umask = \"022\"."
+	const hint = "Write the octal digits in quotes, as in umask = \"022\"."
 	if v.Type() != cty.String {
-		b.fail(at, "umask has to be a text", fmt.Sprintf("It is %s: a number here would be decimal. %s", describe(v), cure))
+		b.reportProblem(at, "umask has to be a text", fmt.Sprintf("It is %s: a number here would be decimal. %s", describeValue(v), hint))
 		return
 	}
 	n, err := strconv.ParseUint(v.AsString(), 8, 16)
 	if err != nil || n > 0o777 {
-		b.fail(at, "umask is not a mask of rights", fmt.Sprintf("It is %s, and can be from \"000\" to \"777\". %s", describe(v), cure))
+		b.reportProblem(at, "umask is not a mask of rights", fmt.Sprintf("It is %s, and can be from \"000\" to \"777\". %s", describeValue(v), hint))
 		return
 	}
 	b.ad.SetInt(roost.AttrUmask, int64(n))
 }
 
 // readLabels reads a map of texts that are there for people and their scripts.
-func (b *builder) readLabels() {
-	v, at, ok := b.same("labels")
+func (b *jobBuilder) readLabels() {
+	v, at, ok := b.constantValue("labels")
 	if !ok {
 		return
 	}
-	labels, ok := b.mapOf(v, at, "labels")
+	labels, ok := b.mapElements(v, at, "labels")
 	if !ok {
 		return
 	}
 	ad := classad.New()
 	for _, name := range sortedKeys(labels) {
-		if !envName.fits(name) {
-			b.fail(at, fmt.Sprintf("%q cannot be the name of a label", shorten(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
+		if !envName.matches(name) {
+			b.reportProblem(at, fmt.Sprintf("%q cannot be the name of a label", truncateText(name)), "A name is made of letters, digits and _, and does not begin with a digit.")
 			return
 		}
 		ad.SetString(name, labels[name])
@@ -115,21 +115,21 @@ func (b *builder) readLabels() {
 }
 
 // readStartAfter reads a time of day, a date with a time, or a length of time from now.
-func (b *builder) readStartAfter() {
-	const cure = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of time from now (\"2h\")."
-	s, at, ok := b.sameText("start_after", cure)
+func (b *jobBuilder) readStartAfter() {
+	const hint = "Write a time (\"18:00\"), a date and a time (\"2026-12-24 18:00\", or RFC 3339) or a length of time from now (\"2h\")."
+	s, at, ok := b.constantText("start_after", hint)
 	if !ok {
 		return
 	}
-	when, ok := startTime(s, b.p.opts.Now)
+	when, ok := parseStartTime(s, b.parser.options.Now)
 	if !ok {
-		b.fail(at, fmt.Sprintf("%q is not a time", shorten(s)), cure)
+		b.reportProblem(at, fmt.Sprintf("%q is not a time", truncateText(s)), hint)
 		return
 	}
 	b.ad.SetInt(roost.AttrStartAfter, when.Unix())
 }
 
-func startTime(s string, now time.Time) (time.Time, bool) {
+func parseStartTime(s string, now time.Time) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
 			return t, true
@@ -142,7 +142,7 @@ func startTime(s string, now time.Time) (time.Time, bool) {
 		}
 		return at, true
 	}
-	if d, err := roost.ParseDuration(s); err == nil && d <= maxLength {
+	if d, err := roost.ParseDuration(s); err == nil && d <= maxDuration {
 		return now.Add(d), true
 	}
 	return time.Time{}, false

@@ -11,7 +11,7 @@ import (
 )
 
 // readProgram reads what is run: one of executable, command and script.
-func (b *builder) readProgram() {
+func (b *jobBuilder) readProgram() {
 	var set []*hclsyntax.Attribute
 	for _, name := range []string{"executable", "command", "script"} {
 		if a := b.body.Attributes[name]; a != nil {
@@ -19,33 +19,33 @@ func (b *builder) readProgram() {
 		}
 	}
 	if len(set) == 0 {
-		b.fail(b.block.DefRange(), "this job has nothing to run", "Say what it runs with one of\n\n  command    = [\"python3\", \"train.py\", \"--seed=${task.index}\"]\n  executable = \"./simulate\"\n  script     = <<-END\n    echo hello\n  END\n")
+		b.reportProblem(b.block.DefRange(), "this job has nothing to run", "Say what it runs with one of\n\n  command    = [\"python3\", \"train.py\", \"--seed=${task.index}\"]\n  executable = \"./simulate\"\n  script     = <<-END\n    echo hello\n  END\n")
 		return
 	}
 	if len(set) > 1 {
-		b.fail(set[1].NameRange, fmt.Sprintf("%s and %s cannot both be set", set[0].Name, set[1].Name), "A job runs one thing: an executable with arguments, a command (both in one list), or a script. Remove one of the two.")
+		b.reportProblem(set[1].NameRange, fmt.Sprintf("%s and %s cannot both be set", set[0].Name, set[1].Name), "A job runs one thing: an executable with arguments, a command (both in one list), or a script. Remove one of the two.")
 		return
 	}
 	if shell := b.body.Attributes["shell"]; shell != nil && set[0].Name != "script" {
-		b.fail(shell.NameRange, "shell is only for a script", fmt.Sprintf("What this job runs is its %s, without a shell. For a shell's line write script = \"…\".", set[0].Name))
+		b.reportProblem(shell.NameRange, "shell is only for a script", fmt.Sprintf("What this job runs is its %s, without a shell. For a shell's line write script = \"…\".", set[0].Name))
 	}
-	arguments, _ := b.textsOf("arguments")
-	a, ok := b.attr(set[0].Name, b.roots()...)
+	arguments, _ := b.textListSetting("arguments")
+	a, ok := b.attribute(set[0].Name, b.taskRoots()...)
 	if !ok {
 		return
 	}
 	switch a.Name {
 	case "executable":
-		if t, ok := b.text(a.Expr, "executable"); ok {
+		if t, ok := b.readText(a.Expr, "executable"); ok {
 			b.setProgram(t, arguments)
 		}
 	case "command":
 		if other := b.body.Attributes["arguments"]; other != nil {
-			b.fail(other.NameRange, "command and arguments cannot both be set", "command holds the program and its arguments in one list; arguments belong to executable and to script.")
+			b.reportProblem(other.NameRange, "command and arguments cannot both be set", "command holds the program and its arguments in one list; arguments belong to executable and to script.")
 		}
-		list, ok := b.texts(a.Expr, "command")
+		list, ok := b.readTextList(a.Expr, "command")
 		if ok && len(list) == 0 {
-			b.fail(a.Expr.Range(), "command is empty", "Its first element is the program, and the others are its arguments: command = [\"echo\", \"hello\"].")
+			b.reportProblem(a.Expr.Range(), "command is empty", "Its first element is the program, and the others are its arguments: command = [\"echo\", \"hello\"].")
 		} else if ok {
 			b.setProgram(list[0], list[1:])
 		}
@@ -55,34 +55,34 @@ func (b *builder) readProgram() {
 }
 
 // setProgram finds the program, as the user's shell would: a bare name in the job's directory or else along PATH.
-func (b *builder) setProgram(t text, arguments []text) {
+func (b *jobBuilder) setProgram(t taskText, arguments []taskText) {
 	b.setArguments(arguments)
-	name, fixed := t.fixed()
-	if b.refuseNumber(t, "a program") {
+	name, fixed := t.fixedText()
+	if b.refuseJobNumber(t, "a program") {
 		return
 	}
 	if !fixed {
 		b.setPrograms(t)
 		return
 	}
-	cmd, ok := b.findProgram(name, t.at)
+	cmd, ok := b.findProgram(name, t.sourceRange)
 	if ok {
-		b.ad.SetString(roost.AttrCmd, Literal(cmd))
+		b.ad.SetString(roost.AttrCmd, EscapeLiteral(cmd))
 	}
 }
 
 // setPrograms finds the program of each task.
-func (b *builder) setPrograms(t text) {
+func (b *jobBuilder) setPrograms(t taskText) {
 	found, values := map[string]string{}, make([]string, b.tasks.count)
 	for i := range values {
-		name := b.textOfTask(t, i)
+		name := b.taskValue(t, i)
 		cmd, ok := found[name]
 		if !ok {
-			if len(found) == maxChecked {
-				b.fail(t.at, "the tasks run too many programs", fmt.Sprintf("A job runs at most %d different ones. Hand what differs over as arguments.", maxChecked))
+			if len(found) == maxCheckedInputs {
+				b.reportProblem(t.sourceRange, "the tasks run too many programs", fmt.Sprintf("A job runs at most %d different ones. Hand what differs over as arguments.", maxCheckedInputs))
 				return
 			}
-			if cmd, ok = b.findProgram(name, t.at); !ok {
+			if cmd, ok = b.findProgram(name, t.sourceRange); !ok {
 				return
 			}
 			found[name] = cmd
@@ -94,50 +94,50 @@ func (b *builder) setPrograms(t text) {
 
 // findProgram returns the Cmd for a program: what is below the job's directory stays relative to it and is sent along when
 // files are transferred, so that it is found in both ways of running.
-func (b *builder) findProgram(name string, at hcl.Range) (string, bool) {
+func (b *jobBuilder) findProgram(name string, at hcl.Range) (string, bool) {
 	if strings.TrimSpace(name) == "" {
-		b.fail(at, "the executable is empty", "Name a program: \"./simulate\", or \"python3\" for one along PATH.")
+		b.reportProblem(at, "the executable is empty", "Name a program: \"./simulate\", or \"python3\" for one along PATH.")
 		return "", false
 	}
-	iwd, known := b.iwd.fixed()
-	files := b.p.opts.Files
+	iwd, known := b.workingDirectory.fixedText()
+	files := b.parser.options.Files
 	if !known || files == nil {
 		return name, true
 	}
-	where := absolute(name, iwd, b.p.opts.Home)
+	where := absolutePath(name, iwd, b.parser.options.Home)
 	info, err := files.Stat(where)
 	switch {
-	case err == nil && info.IsDir() && (strings.Contains(name, "/") || b.onPath(name) == ""):
-		b.p.report(missing(&at, fmt.Sprintf("%q is a directory", name), "The executable has to be a program."))
+	case err == nil && info.IsDir() && (strings.Contains(name, "/") || b.findOnPath(name) == ""):
+		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q is a directory", name), "The executable has to be a program."))
 		return "", false
 	case err == nil && !info.IsDir():
 		if files.Access(where, true) != nil {
-			b.p.report(missing(&at, fmt.Sprintf("%q cannot be executed", name), notExecutable(where)))
+			b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("%q cannot be executed", name), notExecutableError(where)))
 			return "", false
 		}
 		local := localName(name, where, iwd)
 		if local == "" {
 			return where, true
 		}
-		b.inputs = append(b.inputs, input{from: fixedText(where, at), name: fixedText(local, at), program: true})
+		b.inputs = append(b.inputs, inputFile{sourcePath: fixedText(where, at), name: fixedText(local, at), program: true})
 		if !strings.Contains(local, "/") {
 			local = "./" + local
 		}
 		return local, true
 	}
-	if found := b.onPath(name); found != "" {
+	if found := b.findOnPath(name); found != "" {
 		return found, true
 	}
-	cure := fmt.Sprintf("Nothing is at %s.", where)
+	hint := fmt.Sprintf("Nothing is at %s.", where)
 	if !strings.Contains(name, "/") {
-		cure = fmt.Sprintf("It is neither in the job's directory, %s, nor along PATH.", iwd)
+		hint = fmt.Sprintf("It is neither in the job's directory, %s, nor along PATH.", iwd)
 	}
 	if strings.Contains(name, " ") {
-		cure += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].", quoteWords(name))
+		hint += fmt.Sprintf(" An executable is the name of one program; its arguments stand in a list: command = [%s].", quoteWords(name))
 	} else {
-		cure += " Check the name" + b.similar(where) + ", or set directory = \"…\" to where it is."
+		hint += " Check the name" + b.similarFile(where) + ", or set directory = \"…\" to where it is."
 	}
-	b.p.report(missing(&at, fmt.Sprintf("the executable %q is not there", shorten(name)), cure))
+	b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the executable %q is not there", truncateText(name)), hint))
 	return "", false
 }
 
@@ -149,18 +149,18 @@ func localName(name, where, iwd string) string {
 	return ""
 }
 
-func (b *builder) onPath(name string) string {
+func (b *jobBuilder) findOnPath(name string) string {
 	if strings.Contains(name, "/") {
 		return ""
 	}
-	found, err := b.p.opts.Files.LookPath(name)
+	found, err := b.parser.options.Files.LookPath(name)
 	if err != nil {
 		return ""
 	}
 	return found
 }
 
-func notExecutable(where string) string {
+func notExecutableError(where string) string {
 	return fmt.Sprintf("You may not run it. Make it a program with chmod +x %s, or name its interpreter: command = [\"python3\", %q].", where, where)
 }
 
@@ -172,17 +172,17 @@ func quoteWords(s string) string {
 	return strings.Join(words, ", ")
 }
 
-func (b *builder) setArguments(list []text) {
+func (b *jobBuilder) setArguments(list []taskText) {
 	if len(list) == 0 {
 		return
 	}
-	b.ad.SetStrings(roost.AttrArguments, adTexts(list))
+	b.ad.SetStrings(roost.AttrArguments, adTextList(list))
 }
 
-func adTexts(list []text) []string {
+func adTextList(list []taskText) []string {
 	out := make([]string, len(list))
 	for i, t := range list {
-		out[i] = t.ad()
+		out[i] = t.adText()
 	}
 	return out
 }

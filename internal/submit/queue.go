@@ -3,11 +3,11 @@ package submit
 import "github.com/roost-batch/roost"
 
 // readQueue reads which queue the job goes to.
-func (b *builder) readQueue() {
-	const cure = "Write the name of a queue, as roost queue lists them."
-	if name, at, ok := b.sameText("queue", cure); ok {
+func (b *jobBuilder) readQueue() {
+	const hint = "Write the name of a queue, as roost queue lists them."
+	if name, at, ok := b.constantText("queue", hint); ok {
 		if name == "" {
-			b.fail(at, "queue is empty", "Write the name of a queue, or remove it.")
+			b.reportProblem(at, "queue is empty", "Write the name of a queue, or remove it.")
 		}
 		b.ad.SetString(roost.AttrQueue, name)
 	}

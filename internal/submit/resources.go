@@ -13,67 +13,67 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// quantity is a resource that a task takes: how it is written, and how an ad and a column hold it. Values are texts in the
+// resourceQuantity is a resource that a task takes: how it is written, and how an ad and a column hold it. Values are texts in the
 // column's unit: cores, bytes, pieces, seconds.
-type quantity struct {
-	name string // of the setting
-	attr string // of the ad and of the column
-	read func(v cty.Value) (string, error)
-	set  func(b *builder, value string)
+type resourceQuantity struct {
+	name      string // of the setting
+	attribute string // of the ad and of the column
+	parse     func(v cty.Value) (string, error)
+	set       func(b *jobBuilder, value string)
 }
 
-func quantities() []quantity {
-	return []quantity{
-		{"cpus", roost.AttrRequestCpus, readCores, func(b *builder, v string) { b.setCores(v) }},
-		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestMemory, v, roost.MiB) }},
-		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *builder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
-		{"gpus", roost.AttrRequestGpus, readGpus, func(b *builder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
-		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *builder, v string) { b.setSize(roost.AttrRequestGpuMem, v, roost.MiB) }},
-		{"processes", roost.AttrProcesses, readProcesses, func(b *builder, v string) { b.setWhole(roost.AttrProcesses, v) }},
-		{"walltime", roost.AttrWalltime, readWalltime, func(b *builder, v string) { b.setWhole(roost.AttrWalltime, v) }},
+func quantities() []resourceQuantity {
+	return []resourceQuantity{
+		{"cpus", roost.AttrRequestCpus, readCores, func(b *jobBuilder, v string) { b.setCores(v) }},
+		{"memory", roost.AttrRequestMemory, readSize("memory"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestMemory, v, roost.MiB) }},
+		{"disk", roost.AttrRequestDisk, readSize("disk"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestDisk, v, roost.KiB) }},
+		{"gpus", roost.AttrRequestGpus, readGpus, func(b *jobBuilder, v string) { b.setWhole(roost.AttrRequestGpus, v) }},
+		{"gpu_memory", roost.AttrRequestGpuMem, readSize("gpu_memory"), func(b *jobBuilder, v string) { b.setSize(roost.AttrRequestGpuMem, v, roost.MiB) }},
+		{"processes", roost.AttrProcesses, readProcesses, func(b *jobBuilder, v string) { b.setWhole(roost.AttrProcesses, v) }},
+		{"walltime", roost.AttrWalltime, readWalltime, func(b *jobBuilder, v string) { b.setWhole(roost.AttrWalltime, v) }},
 	}
 }
 
-// wrong is a mistake in a value, found by a reader that does not know where the value stands.
-type wrong struct{ summary, detail string }
+// valueError is a mistake in a value, found by a reader that does not know where the value stands.
+type valueError struct{ summary, detail string }
 
-func (w *wrong) Error() string { return w.summary + ". " + w.detail }
+func (w *valueError) Error() string { return w.summary + ". " + w.detail }
 
 // readResources reads the quantities; what is not set gets the default.
-func (b *builder) readResources() {
-	d := b.p.opts.Defaults
+func (b *jobBuilder) readResources() {
+	d := b.parser.options.Defaults
 	b.setCores(strconv.FormatFloat(d.CPU.Cores(), 'f', -1, 64))
 	b.setSize(roost.AttrRequestMemory, strconv.FormatInt(int64(d.Memory), 10), roost.MiB)
 	b.setSize(roost.AttrRequestDisk, strconv.FormatInt(int64(d.Disk), 10), roost.KiB)
 	b.ad.SetInt(roost.AttrRequestGpus, 0)
 	b.ad.SetInt(roost.AttrWalltime, 0)
 	for _, q := range quantities() {
-		a, ok := b.attr(q.name, b.roots()...)
+		a, ok := b.attribute(q.name, b.taskRoots()...)
 		if !ok {
 			continue
 		}
-		if values, ok := b.quantity(q, a.Expr); ok {
+		if values, ok := b.readQuantity(q, a.Expr); ok {
 			q.set(b, values[0])
 			if len(values) > 1 {
-				b.override(q.attr, values)
+				b.overrideColumn(q.attribute, values)
 			}
 		}
 	}
-	b.settleGpus()
+	b.resolveGPUs()
 }
 
-// quantity reads a value that may differ between tasks: one text when it does not, else one for each task.
-func (b *builder) quantity(q quantity, expr hclsyntax.Expression) ([]string, bool) {
+// readQuantity reads a value that may differ between tasks: one text when it does not, else one for each task.
+func (b *jobBuilder) readQuantity(q resourceQuantity, expr hclsyntax.Expression) ([]string, bool) {
 	one := func(v cty.Value) (string, bool) {
-		s, err := q.read(v)
-		var w *wrong
+		s, err := q.parse(v)
+		var w *valueError
 		if errors.As(err, &w) {
-			b.fail(expr.Range(), w.summary, w.detail)
+			b.reportProblem(expr.Range(), w.summary, w.detail)
 		}
 		return s, err == nil
 	}
-	if !b.p.perTask(expr) {
-		v, ok := b.p.eval(expr, b.p.root)
+	if !b.parser.isPerTask(expr) {
+		v, ok := b.parser.evaluate(expr, b.parser.root)
 		if !ok || v.IsNull() {
 			return nil, false
 		}
@@ -82,10 +82,10 @@ func (b *builder) quantity(q quantity, expr hclsyntax.Expression) ([]string, boo
 	}
 	values := make([]string, 0, b.tasks.count)
 	ok := b.forEachTask(expr, func(i int, v cty.Value) bool {
-		before := len(b.p.diags)
+		before := len(b.parser.diags)
 		s, ok := one(v)
-		if !ok && len(b.p.diags) > before {
-			b.p.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
+		if !ok && len(b.parser.diags) > before {
+			b.parser.diags[before].Detail += fmt.Sprintf(" This is so for task %d.", i)
 		}
 		values = append(values, s)
 		return ok
@@ -93,7 +93,7 @@ func (b *builder) quantity(q quantity, expr hclsyntax.Expression) ([]string, boo
 	return values, ok
 }
 
-func (b *builder) setCores(cores string) {
+func (b *jobBuilder) setCores(cores string) {
 	f, _ := strconv.ParseFloat(cores, 64)
 	if n := int64(f); float64(n) == f {
 		b.ad.SetInt(roost.AttrRequestCpus, n)
@@ -103,7 +103,7 @@ func (b *builder) setCores(cores string) {
 }
 
 // setSize sets bytes in the unit of the ad, rounded up.
-func (b *builder) setSize(attr, bytes string, unit roost.Bytes) {
+func (b *jobBuilder) setSize(attr, bytes string, unit roost.Bytes) {
 	n, _ := strconv.ParseInt(bytes, 10, 64)
 	units := n / int64(unit)
 	if n%int64(unit) > 0 {
@@ -112,7 +112,7 @@ func (b *builder) setSize(attr, bytes string, unit roost.Bytes) {
 	b.ad.SetInt(attr, units)
 }
 
-func (b *builder) setWhole(attr, value string) {
+func (b *jobBuilder) setWhole(attr, value string) {
 	n, _ := strconv.ParseInt(value, 10, 64)
 	b.ad.SetInt(attr, n)
 }
@@ -122,11 +122,11 @@ const maxCores = 1 << 16
 
 // readCores reads 2, 0.5, "0.5" and "500m".
 func readCores(v cty.Value) (string, error) {
-	const cure = "Write a number of cores, of which parts are allowed: cpus = 2, cpus = 0.5 or cpus = \"500m\"."
+	const hint = "Write a number of cores, of which parts are allowed: cpus = 2, cpus = 0.5 or cpus = \"500m\"."
 	var cores float64
 	switch {
 	case v.IsNull():
-		return "", &wrong{"cpus is null", cure}
+		return "", &valueError{"cpus is null", hint}
 	case v.Type() == cty.Number:
 		cores, _ = v.AsBigFloat().Float64()
 	case v.Type() == cty.String:
@@ -134,23 +134,23 @@ func readCores(v cty.Value) (string, error) {
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
 			if _, err := roost.ParseBytes(v.AsString()); err == nil {
-				return "", &wrong{"cpus is a number of cores, not a size", fmt.Sprintf("It is %s. %s A size belongs to memory or disk.", describe(v), cure)}
+				return "", &valueError{"cpus is a number of cores, not a size", fmt.Sprintf("It is %s. %s A size belongs to memory or disk.", describeValue(v), hint)}
 			}
-			return "", &wrong{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			return "", &valueError{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
 		if cores = f; milli {
 			cores /= 1000
 		}
 	default:
-		return "", &wrong{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return "", &valueError{"cpus is not a number of cores", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	switch {
 	case cores < 0:
-		return "", &wrong{"cpus is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return "", &valueError{"cpus is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	case !(cores >= 0.001):
-		return "", &wrong{"cpus is less than a thousandth of a core", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return "", &valueError{"cpus is less than a thousandth of a core", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	case cores > maxCores:
-		return "", &wrong{"cpus is more than any machine has", fmt.Sprintf("It is %s, and a task can ask for at most %d. %s", describe(v), maxCores, cure)}
+		return "", &valueError{"cpus is more than any machine has", fmt.Sprintf("It is %s, and a task can ask for at most %d. %s", describeValue(v), maxCores, hint)}
 	}
 	return strconv.FormatFloat(float64(int64(cores*1000+0.5))/1000, 'f', -1, 64), nil
 }
@@ -158,29 +158,29 @@ func readCores(v cty.Value) (string, error) {
 // readSize reads a text with a unit; the result is in bytes.
 func readSize(name string) func(v cty.Value) (string, error) {
 	return func(v cty.Value) (string, error) {
-		cure := fmt.Sprintf("Write a number and a unit: %s = \"4GiB\" (K, M, G, T and P are powers of 1024).", name)
+		hint := fmt.Sprintf("Write a number and a unit: %s = \"4GiB\" (K, M, G, T and P are powers of 1024).", name)
 		if !v.IsNull() && v.Type() == cty.Number {
 			if v.AsBigFloat().Sign() < 0 {
-				return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+				return "", &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 			}
-			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), guessUnit(numberText(v)))}
+			return "", &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describeValue(v), guessUnit(numberText(v)))}
 		}
 		if v.IsNull() || v.Type() != cty.String {
-			return "", &wrong{name + " is not a size", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			return "", &valueError{name + " is not a size", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
 		s := strings.TrimSpace(v.AsString())
 		if strings.HasPrefix(s, "-") {
-			return "", &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			return "", &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
 		if _, err := strconv.ParseFloat(s, 64); err == nil {
-			return "", &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describe(v), guessUnit(s))}
+			return "", &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be bytes or gigabytes. Write %q if that is what is meant.", describeValue(v), guessUnit(s))}
 		}
 		n, err := roost.ParseBytes(s)
 		if err != nil {
-			return "", &wrong{name + " is not a size", sentence(err) + "."}
+			return "", &valueError{name + " is not a size", capitalized(err) + "."}
 		}
 		if n == 0 {
-			return "", &wrong{name + " is nothing", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			return "", &valueError{name + " is nothing", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
 		return strconv.FormatInt(int64(n), 10), nil
 	}
@@ -189,20 +189,20 @@ func readSize(name string) func(v cty.Value) (string, error) {
 // guessUnit adds the unit that a size was likely meant in: nobody asks for thousands of GiB.
 func guessUnit(number string) string {
 	if f, err := strconv.ParseFloat(number, 64); err == nil && f >= 1024 {
-		return shorten(number) + "MiB"
+		return truncateText(number) + "MiB"
 	}
-	return shorten(number) + "GiB"
+	return truncateText(number) + "GiB"
 }
 
 func readGpus(v cty.Value) (string, error) {
-	const cure = "Write how many: gpus = 1."
+	const hint = "Write how many: gpus = 1."
 	if v.IsNull() || v.Type() != cty.Number {
-		return "", &wrong{"gpus has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return "", &valueError{"gpus has to be a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	f := v.AsBigFloat()
 	n, _ := f.Int64()
 	if !f.IsInt() || n < 0 || n > 1024 {
-		return "", &wrong{"gpus is not a number of devices", fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describe(v), cure)}
+		return "", &valueError{"gpus is not a number of devices", fmt.Sprintf("It is %s, and can be a whole number from 0 to 1024. %s", describeValue(v), hint)}
 	}
 	return strconv.FormatInt(n, 10), nil
 }
@@ -211,72 +211,72 @@ func readGpus(v cty.Value) (string, error) {
 const maxProcesses = 1 << 16
 
 func readProcesses(v cty.Value) (string, error) {
-	const cure = "Write how many lines of the file of nodes each task has."
+	const hint = "Write how many lines of the file of nodes each task has."
 	if v.IsNull() || v.Type() != cty.Number {
-		return "", &wrong{"processes has to be a number", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return "", &valueError{"processes has to be a number", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	f := v.AsBigFloat()
 	n, _ := f.Int64()
 	if !f.IsInt() || n < 0 || n > maxProcesses {
-		return "", &wrong{"processes is out of range", fmt.Sprintf("It is %s, and can be a whole number from 0 to %d. %s", describe(v), maxProcesses, cure)}
+		return "", &valueError{"processes is out of range", fmt.Sprintf("It is %s, and can be a whole number from 0 to %d. %s", describeValue(v), maxProcesses, hint)}
 	}
 	return strconv.FormatInt(n, 10), nil
 }
 
-// maxLength bounds walltime and the other lengths of time: ten years.
-const maxLength = 10 * 366 * 24 * time.Hour
+// maxDuration bounds walltime and the other lengths of time: ten years.
+const maxDuration = 10 * 366 * 24 * time.Hour
 
-// readLength reads a length of time, written as a text.
-func readLength(name string, v cty.Value) (time.Duration, error) {
-	cure := fmt.Sprintf("Write a length of time with units: %s = \"90s\", \"1h30m\", \"2d\" or \"01:30:00\".", name)
+// readDuration reads a length of time, written as a text.
+func readDuration(name string, v cty.Value) (time.Duration, error) {
+	hint := fmt.Sprintf("Write a length of time with units: %s = \"90s\", \"1h30m\", \"2d\" or \"01:30:00\".", name)
 	if !v.IsNull() && v.Type() == cty.Number {
 		n := numberText(v)
 		if v.AsBigFloat().Sign() < 0 {
-			return 0, &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+			return 0, &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 		}
-		return 0, &wrong{name + " has no unit", fmt.Sprintf("It is %s, which could be seconds, minutes or hours. Write %q if that is what is meant.", describe(v), shorten(n)+"s")}
+		return 0, &valueError{name + " has no unit", fmt.Sprintf("It is %s, which could be seconds, minutes or hours. Write %q if that is what is meant.", describeValue(v), truncateText(n)+"s")}
 	}
 	if v.IsNull() || v.Type() != cty.String {
-		return 0, &wrong{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return 0, &valueError{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	if strings.HasPrefix(strings.TrimSpace(v.AsString()), "-") {
-		return 0, &wrong{name + " is negative", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return 0, &valueError{name + " is negative", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
 	d, err := roost.ParseDuration(v.AsString())
 	if err != nil {
-		return 0, &wrong{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describe(v), cure)}
+		return 0, &valueError{name + " is not a length of time", fmt.Sprintf("It is %s. %s", describeValue(v), hint)}
 	}
-	if d > maxLength {
-		return 0, &wrong{name + " is too long", fmt.Sprintf("It is %s, and can be ten years at most.", describe(v))}
+	if d > maxDuration {
+		return 0, &valueError{name + " is too long", fmt.Sprintf("It is %s, and can be ten years at most.", describeValue(v))}
 	}
 	return d, nil
 }
 
 func readWalltime(v cty.Value) (string, error) {
-	d, err := readLength("walltime", v)
+	d, err := readDuration("walltime", v)
 	if err != nil {
 		return "", err
 	}
 	if d < time.Second {
-		return "", &wrong{"walltime is less than a second", fmt.Sprintf("It is %s. Leave it away for no limit.", describe(v))}
+		return "", &valueError{"walltime is less than a second", fmt.Sprintf("It is %s. Leave it away for no limit.", describeValue(v))}
 	}
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10), nil
 }
 
-// sameLength reads a length of time that is the same for all tasks.
-func (b *builder) sameLength(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
-	v, at, ok := b.same(name)
+// constantDuration reads a length of time that is the same for all tasks.
+func (b *jobBuilder) constantDuration(name string, least time.Duration) (time.Duration, hcl.Range, bool) {
+	v, at, ok := b.constantValue(name)
 	if !ok {
 		return 0, at, false
 	}
-	d, err := readLength(name, v)
-	var w *wrong
+	d, err := readDuration(name, v)
+	var w *valueError
 	if errors.As(err, &w) {
-		b.fail(at, w.summary, w.detail)
+		b.reportProblem(at, w.summary, w.detail)
 		return 0, at, false
 	}
 	if d < least {
-		b.fail(at, name+" is too short", fmt.Sprintf("It is %s, and has to be at least %v.", describe(v), least))
+		b.reportProblem(at, name+" is too short", fmt.Sprintf("It is %s, and has to be at least %v.", describeValue(v), least))
 		return 0, at, false
 	}
 	return d, at, true

@@ -14,7 +14,7 @@ func TestSamples(t *testing.T) {
 	if len(names) == 0 {
 		t.Fatal("no samples")
 	}
-	there := tree{"/bin/sh": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
+	there := testTree{"/bin/sh": "#", "/bin/echo": "#", "/usr/bin/wc": "#"}
 	for _, name := range names {
 		there["/home/ann/sims/"+filepath.Base(name)] = "x"
 	}
@@ -23,7 +23,7 @@ func TestSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		opts := options(name)
+		opts := testOptions(name)
 		opts.Files = there
 		if jobs, diags := ParseFile(src, opts); diags.HasErrors() || len(jobs) == 0 {
 			t.Errorf("%s: %s", name, Format(diags, src, 100, false))
@@ -37,17 +37,17 @@ func TestManual(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newParser(nil, options(""))
+	p := newParser(nil, testOptions(""))
 	words := map[string]bool{}
 	for _, w := range regexp.MustCompile(`[a-z_]+`).FindAllString(string(page), -1) {
 		words[w] = true
 	}
-	for _, name := range append(append(functionNames(p.functions()), settings...), checkpointSettings...) {
+	for _, name := range append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...) {
 		if !words[name] {
 			t.Errorf("roost-job(5) does not tell of %s", name)
 		}
 	}
-	known := strings.Join(append(append(functionNames(p.functions()), settings...), checkpointSettings...), " ") + " "
+	known := strings.Join(append(append(functionNames(p.functions()), jobSettings...), checkpointSettings...), " ") + " "
 	for _, m := range regexp.MustCompile(`(?m)^\.BI ([a-z_]+) |"\\fR, \\fP" ([a-z_]+)`).FindAllStringSubmatch(string(page), -1) {
 		if name := m[1] + m[2]; !strings.Contains(known, name+" ") {
 			t.Errorf("roost-job(5) tells of %s, which is no setting", name)

@@ -15,22 +15,22 @@ const maxInlineScript = 100 << 10
 
 // readScript reads an inline script. The text of a script cannot refer to columns, because "$" means something else to a
 // shell: a script that differs between tasks is handed to its shell as an argument instead.
-func (b *builder) readScript(a *hclsyntax.Attribute, arguments []text) {
-	t, ok := b.text(a.Expr, "script")
+func (b *jobBuilder) readScript(a *hclsyntax.Attribute, arguments []taskText) {
+	t, ok := b.readText(a.Expr, "script")
 	if !ok {
 		return
 	}
-	body, fixed := t.fixed()
+	body, fixed := t.fixedText()
 	if fixed && strings.TrimSpace(body) == "" {
-		b.fail(a.Expr.Range(), "the script is empty", "Write the lines that are to be run:\n\n  script = <<-END\n    echo hello\n  END\n")
+		b.reportProblem(a.Expr.Range(), "the script is empty", "Write the lines that are to be run:\n\n  script = <<-END\n    echo hello\n  END\n")
 		return
 	}
 	if len(body) > roost.MaxAdBytes/2 {
-		b.fail(a.Expr.Range(), "the script is too long", fmt.Sprintf("It has %v, and at most %v can be sent. Save it as a file, and name that: executable = \"./script.sh\".", roost.Bytes(len(body)), roost.Bytes(roost.MaxAdBytes/2)))
+		b.reportProblem(a.Expr.Range(), "the script is too long", fmt.Sprintf("It has %v, and at most %v can be sent. Save it as a file, and name that: executable = \"./script.sh\".", roost.Bytes(len(body)), roost.Bytes(roost.MaxAdBytes/2)))
 		return
 	}
 	first, _, _ := strings.Cut(t.pieces[0].fixed, "\n")
-	shell, options, ok := b.shellOf(first, a.Expr.Range())
+	shell, options, ok := b.interpreter(first, a.Expr.Range())
 	if !ok {
 		return
 	}
@@ -41,13 +41,13 @@ func (b *builder) readScript(a *hclsyntax.Attribute, arguments []text) {
 		return
 	}
 	flag := inlineFlag(shell)
-	if flag == "" || len(t.ad()) > maxInlineScript {
-		b.fail(a.Expr.Range(), "this script cannot differ between tasks", fmt.Sprintf("Only a script of at most %v for a shell, Python or Perl can hold task.index or each. Hand the value in as an "+
+	if flag == "" || len(t.adText()) > maxInlineScript {
+		b.reportProblem(a.Expr.Range(), "this script cannot differ between tasks", fmt.Sprintf("Only a script of at most %v for a shell, Python or Perl can hold task.index or each. Hand the value in as an "+
 			"argument, arguments = [task.index], and read it in the script ($1 in a shell).", roost.Bytes(maxInlineScript)))
 		return
 	}
-	b.ad.SetString(roost.AttrCmd, Literal(shell))
-	list := make([]text, 0, len(options)+4+len(arguments))
+	b.ad.SetString(roost.AttrCmd, EscapeLiteral(shell))
+	list := make([]taskText, 0, len(options)+4+len(arguments))
 	for _, o := range options {
 		list = append(list, fixedText(o, a.Expr.Range()))
 	}
@@ -69,10 +69,10 @@ func inlineFlag(shell string) string {
 	return ""
 }
 
-// shellOf finds the interpreter: the shell that is set, the one that the first line names with "#!", or the default.
-func (b *builder) shellOf(first string, at hcl.Range) (shell string, options []string, ok bool) {
-	words := []string{b.p.opts.Defaults.Shell}
-	if s, where, set := b.sameText("shell", "Write the path of a program: shell = \"/bin/bash\"."); set {
+// interpreter finds the interpreter: the shell that is set, the one that the first line names with "#!", or the default.
+func (b *jobBuilder) interpreter(first string, at hcl.Range) (shell string, options []string, ok bool) {
+	words := []string{b.parser.options.Defaults.Shell}
+	if s, where, set := b.constantText("shell", "Write the path of a program: shell = \"/bin/bash\"."); set {
 		words, at = []string{s}, where
 	} else if b.body.Attributes["shell"] != nil {
 		return "", nil, false
@@ -92,22 +92,22 @@ func (b *builder) shellOf(first string, at hcl.Range) (shell string, options []s
 	return shell, words[1:], ok
 }
 
-func (b *builder) findShell(name string, at hcl.Range) (string, bool) {
-	files := b.p.opts.Files
+func (b *jobBuilder) findShell(name string, at hcl.Range) (string, bool) {
+	files := b.parser.options.Files
 	if files == nil {
 		return name, true
 	}
 	where := name
 	if !strings.Contains(name, "/") {
-		where = b.onPath(name)
-	} else if iwd, fixed := b.iwd.fixed(); fixed {
-		where = absolute(name, iwd, b.p.opts.Home)
+		where = b.findOnPath(name)
+	} else if iwd, fixed := b.workingDirectory.fixedText(); fixed {
+		where = absolutePath(name, iwd, b.parser.options.Home)
 	}
 	if where != "" {
 		if info, err := files.Stat(where); err == nil && !info.IsDir() && files.Access(where, true) == nil {
 			return where, true
 		}
 	}
-	b.p.report(missing(&at, fmt.Sprintf("the shell %q is not there", shorten(name)), "Name an interpreter by its path, as in shell = \"/bin/bash\". It is given the script as a file."))
+	b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the shell %q is not there", truncateText(name)), "Name an interpreter by its path, as in shell = \"/bin/bash\". It is given the script as a file."))
 	return "", false
 }

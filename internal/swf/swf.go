@@ -11,47 +11,47 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Job is one line of a log. What a log does not know is -1. Times are in seconds.
-type Job struct {
-	Line      int   // of the log, from 1; 0: it was in none
-	ID        int64 // field 1
-	Submit    int64 // 2, since the log's beginning
-	Wait      int64 // 3
-	Run       int64 // 4
-	Procs     int64 // 5, that it got
-	CPU       int64 // 6, mean used for each processor, rounded down
-	Memory    int64 // 7, mean used for each processor, in KiB, rounded down
-	Requested int64 // 8, processors
-	Request   int64 // 9, how long it asked for
-	Limit     int64 // 10, memory that it asked for on each processor, in KiB
-	Status    int64 // 11: 1 completed, 0 failed, 5 cancelled
-	User      int64 // 12
-	Group     int64 // 13
-	Program   int64 // 14
-	Queue     int64 // 15
-	Partition int64 // 16
-	After     int64 // 17, the job that it had to wait for
-	Think     int64 // 18, between the end of that and its submission
+// TraceJob is one line of a log. What a log does not know is -1. Times are in seconds.
+type TraceJob struct {
+	Line                int   // of the log, from 1; 0: it was in none
+	ID                  int64 // field 1
+	Submit              int64 // 2, since the log's beginning
+	Wait                int64 // 3
+	RunTime             int64 // 4
+	Processors          int64 // 5, that it got
+	CPU                 int64 // 6, mean used for each processor, rounded down
+	Memory              int64 // 7, mean used for each processor, in KiB, rounded down
+	RequestedProcessors int64 // 8, processors
+	RequestedTime       int64 // 9, how long it asked for
+	RequestedMemory     int64 // 10, memory that it asked for on each processor, in KiB
+	Status              int64 // 11: 1 completed, 0 failed, 5 cancelled
+	User                int64 // 12
+	Group               int64 // 13
+	Program             int64 // 14
+	Queue               int64 // 15
+	Partition           int64 // 16
+	PrecedingJob        int64 // 17, the job that it had to wait for
+	ThinkTime           int64 // 18, between the end of that and its submission
 }
 
-// Header is a field of a log's header.
-type Header struct{ Name, Value string }
+// HeaderField is a field of a log's header.
+type HeaderField struct{ Name, Value string }
 
-// Log is a whole log, its jobs in the order of its lines.
-type Log struct {
-	Headers []Header
-	Jobs    []Job
+// TraceLog is a whole log, its jobs in the order of its lines.
+type TraceLog struct {
+	Headers []HeaderField
+	Jobs    []TraceJob
 }
 
-// fields is how many numbers a line has.
-const fields = 18
+// fieldCount is how many numbers a line has.
+const fieldCount = 18
 
 // maxLine bounds a line, in bytes.
 const maxLine = 1 << 20
 
 // Read reads a log. An error names the line; a job with a number twice is none, for archives have such.
-func Read(r io.Reader) (*Log, error) {
-	log := &Log{}
+func Read(r io.Reader) (*TraceLog, error) {
+	log := &TraceLog{}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 64<<10), maxLine)
 	n := 0
@@ -62,12 +62,12 @@ func Read(r io.Reader) (*Log, error) {
 			continue
 		}
 		if comment, ok := strings.CutPrefix(text, ";"); ok {
-			if h, ok := header(comment); ok && len(log.Jobs) == 0 {
+			if h, ok := parseHeader(comment); ok && len(log.Jobs) == 0 {
 				log.Headers = append(log.Headers, h)
 			}
 			continue
 		}
-		job, err := parse(text)
+		job, err := parseJob(text)
 		if err != nil {
 			if !lines.Scan() && lines.Err() != nil { // it is what was left of a line
 				n--
@@ -91,15 +91,15 @@ func Read(r io.Reader) (*Log, error) {
 	return log, nil
 }
 
-// header splits "MaxProcs: 100".
-func header(comment string) (Header, bool) {
+// parseHeader splits "MaxProcs: 100".
+func parseHeader(comment string) (HeaderField, bool) {
 	name, value, ok := strings.Cut(comment, ":")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-	return Header{name, value}, ok && name != "" && !strings.ContainsAny(name, " \t")
+	return HeaderField{name, value}, ok && name != "" && !strings.ContainsAny(name, " \t")
 }
 
 // Header is the last value of a field of the header, "" if there is none.
-func (l *Log) Header(name string) (value string) {
+func (l *TraceLog) Header(name string) (value string) {
 	for _, h := range l.Headers {
 		if strings.EqualFold(h.Name, name) {
 			value = h.Value
@@ -109,7 +109,7 @@ func (l *Log) Header(name string) (value string) {
 }
 
 // Processors is how many processors the machine had, as the header says.
-func (l *Log) Processors() (int64, error) {
+func (l *TraceLog) Processors() (int64, error) {
 	text := l.Header("MaxProcs")
 	if text == "" {
 		return 0, fmt.Errorf("header: %w: no line says \"; MaxProcs: N\"", roost.NotFound)
@@ -127,26 +127,26 @@ const (
 	maxSeconds = 1 << 32
 )
 
-// at lists the fields in order.
-func (j *Job) at() [fields]*int64 {
-	return [fields]*int64{
-		&j.ID, &j.Submit, &j.Wait, &j.Run, &j.Procs, &j.CPU, &j.Memory, &j.Requested, &j.Request, &j.Limit, &j.Status, &j.User, &j.Group, &j.Program,
-		&j.Queue, &j.Partition, &j.After, &j.Think,
+// fields lists the fields in order.
+func (j *TraceJob) fields() [fieldCount]*int64 {
+	return [fieldCount]*int64{
+		&j.ID, &j.Submit, &j.Wait, &j.RunTime, &j.Processors, &j.CPU, &j.Memory, &j.RequestedProcessors, &j.RequestedTime, &j.RequestedMemory, &j.Status, &j.User, &j.Group, &j.Program,
+		&j.Queue, &j.Partition, &j.PrecedingJob, &j.ThinkTime,
 	}
 }
 
-func parse(text string) (j Job, err error) {
-	n, place := 0, j.at()
+func parseJob(text string) (j TraceJob, err error) {
+	n, place := 0, j.fields()
 	for word := range strings.FieldsSeq(text) {
-		if n < fields {
-			if *place[n], err = number(word); err != nil {
+		if n < fieldCount {
+			if *place[n], err = parseNumber(word); err != nil {
 				return j, fmt.Errorf("field %d: %w", n+1, err)
 			}
 		}
 		n++
 	}
-	if n != fields {
-		return j, fmt.Errorf("it has %d fields, want %d", n, fields)
+	if n != fieldCount {
+		return j, fmt.Errorf("it has %d fields, want %d", n, fieldCount)
 	}
 	for i, name := range [...]string{"a job's number", "the time of submission"} {
 		if *place[i] < 0 {
@@ -165,8 +165,8 @@ func parse(text string) (j Job, err error) {
 	return j, nil
 }
 
-// number reads an integer. Some logs write means with a fraction, which is cut off.
-func number(word string) (int64, error) {
+// parseNumber reads an integer. Some logs write means with a fraction, which is cut off.
+func parseNumber(word string) (int64, error) {
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
 		return n, nil
 	}
@@ -178,7 +178,7 @@ func number(word string) (int64, error) {
 }
 
 // Write writes a log.
-func (l *Log) Write(w io.Writer) error {
+func (l *TraceLog) Write(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	for _, h := range l.Headers {
 		fmt.Fprintf(out, "; %s: %s\n", h.Name, h.Value)
@@ -186,7 +186,7 @@ func (l *Log) Write(w io.Writer) error {
 	var line []byte
 	for i := range l.Jobs {
 		line = line[:0]
-		for k, p := range l.Jobs[i].at() {
+		for k, p := range l.Jobs[i].fields() {
 			if k > 0 {
 				line = append(line, ' ')
 			}

@@ -27,9 +27,9 @@ func TestRead(t *testing.T) {
 	if len(log.Headers) != 2 || len(log.Jobs) != 2 {
 		t.Fatalf("got %+v", log)
 	}
-	want := Job{
-		Line: 6, ID: 2, Submit: 327952, Run: 9382, Procs: 80, CPU: 3, Memory: -1, Requested: 80, Request: 14400, Limit: -1, User: 2, Group: -1, Program: -1,
-		Queue: -1, Partition: -1, After: -1, Think: -1,
+	want := TraceJob{
+		Line: 6, ID: 2, Submit: 327952, RunTime: 9382, Processors: 80, CPU: 3, Memory: -1, RequestedProcessors: 80, RequestedTime: 14400, RequestedMemory: -1, User: 2, Group: -1, Program: -1,
+		Queue: -1, Partition: -1, PrecedingJob: -1, ThinkTime: -1,
 	}
 	if log.Jobs[1] != want {
 		t.Errorf("got %+v", log.Jobs[1])
@@ -39,7 +39,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := Read(strings.NewReader(out.String()))
-	if err != nil || again.Jobs[0].Request != 210000 || again.Header("maxprocs") != "100" {
+	if err != nil || again.Jobs[0].RequestedTime != 210000 || again.Header("maxprocs") != "100" {
 		t.Errorf("written and read again: %+v, %v", again, err)
 	}
 }
@@ -80,8 +80,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestBroken holds that of a file that cannot be read to its end it is said how far it could be, and not that its last line is none.
-func TestBroken(t *testing.T) {
+// TestTruncatedFile holds that of a file that cannot be read to its end it is said how far it could be, and not that its last line is none.
+func TestTruncatedFile(t *testing.T) {
 	good := "1 0 10 97225 56 -1 -1 56 210000 -1 1 1 -1 -1 -1 -1 -1 -1\n"
 	for cut := range 2 * len(good) {
 		_, err := Read(io.MultiReader(strings.NewReader((good + good)[:cut]), iotest.ErrReader(io.ErrUnexpectedEOF)))

@@ -7,25 +7,25 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 )
 
-// submitFile is a submit description of HTCondor as far as it has been read (condor_submit(1)): what is set holds for the queue
+// condorSubmitFile is a submit description of HTCondor as far as it has been read (condor_submit(1)): what is set holds for the queue
 // commands below it.
-type submitFile struct {
-	*translation
-	set    map[string]setting // by name in small letters
-	names  []string           // the same in order
-	used   map[string]bool    // as macros
-	before int                // tasks of the queue commands above; -1 where that is not known
+type condorSubmitFile struct {
+	*fileTranslation
+	set         map[string]submitSetting // by name in small letters
+	names       []string                 // the same in order
+	usedAsMacro map[string]bool          // as macros
+	tasksBefore int                      // tasks of the queue commands above; -1 where that is not known
 }
 
-type setting struct {
-	line   int
-	source string // the whole line
-	name   string
-	value  string
-	attr   bool // +Name: an attribute of the job's ad
+type submitSetting struct {
+	line        int
+	source      string // the whole line
+	name        string
+	value       string
+	isAttribute bool // +Name: an attribute of the job's ad
 }
 
 var (
@@ -34,9 +34,9 @@ var (
 	statement  = regexp.MustCompile(`^(?i:(if|elif|else|endif|include|use))\b`)
 )
 
-// condor translates a submit description.
-func (t *translation) condor(text string) error {
-	f := &submitFile{translation: t, set: map[string]setting{}, used: map[string]bool{}}
+// translateCondor translates a submit description.
+func (t *fileTranslation) translateCondor(text string) error {
+	f := &condorSubmitFile{fileTranslation: t, set: map[string]submitSetting{}, usedAsMacro: map[string]bool{}}
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	depth := 0
 	for i := 0; i < len(lines); i++ {
@@ -52,11 +52,11 @@ func (t *translation) condor(text string) error {
 			switch strings.ToLower(m[1]) {
 			case "if":
 				depth++
-				f.lost(number, line, "Conditions are not evaluated: everything up to the endif is left out. Variables of a job file and c ? a : b do such things.")
+				f.noteLost(number, line, "Conditions are not evaluated: everything up to the endif is left out. Variables of a job file and c ? a : b do such things.")
 			case "endif":
 				depth = max(depth-1, 0)
 			case "include", "use":
-				f.lost(number, line, "Other files are not read. What they set belongs into the job; what several jobs share into locals.")
+				f.noteLost(number, line, "Other files are not read. What they set belongs into the job; what several jobs share into locals.")
 			}
 			continue
 		}
@@ -64,28 +64,28 @@ func (t *translation) condor(text string) error {
 			continue
 		}
 		if m := queueWord.FindStringSubmatch(line); m != nil {
-			rest, end := inlineItems(m[1], lines, i)
-			f.queue(number, line, rest, lines[i+1:max(end, i+1)])
+			rest, end := splitInlineItems(m[1], lines, i)
+			f.queueJob(number, line, rest, lines[i+1:max(end, i+1)])
 			i = end
 			continue
 		}
 		m := assignment.FindStringSubmatch(line)
 		if m == nil {
-			f.lost(number, line, "This line is not understood.")
+			f.noteLost(number, line, "This line is not understood.")
 			continue
 		}
-		f.assign(setting{number, line, m[2], m[3], m[1] != ""})
+		f.readAssignment(submitSetting{number, line, m[2], m[3], m[1] != ""})
 	}
 	if len(t.jobs) == 0 {
-		return nothing("it has no queue command, so it submits no job")
+		return nothingError("it has no queue command, so it submits no job")
 	}
-	f.leftOver()
+	f.noteUnused()
 	return nil
 }
 
-// inlineItems finds the lines of a queue command that has its items in parentheses over several lines; end is the index of the line
+// splitInlineItems finds the lines of a queue command that has its items in parentheses over several lines; end is the index of the line
 // with the closing one, or i where there are no such lines.
-func inlineItems(rest string, lines []string, i int) (string, int) {
+func splitInlineItems(rest string, lines []string, i int) (string, int) {
 	open := strings.LastIndexByte(rest, '(')
 	if open < 0 || strings.Contains(rest[open:], ")") {
 		return rest, i
@@ -98,9 +98,9 @@ func inlineItems(rest string, lines []string, i int) (string, int) {
 	return rest, i
 }
 
-func (f *submitFile) assign(s setting) {
+func (f *condorSubmitFile) readAssignment(s submitSetting) {
 	key := strings.ToLower(s.name)
-	if s.attr {
+	if s.isAttribute {
 		key = "+" + key
 	}
 	if _, again := f.set[key]; !again {
@@ -109,81 +109,85 @@ func (f *submitFile) assign(s setting) {
 	f.set[key] = s
 }
 
-// value returns what a command was set to, under any of its names.
-func (f *submitFile) value(names ...string) (setting, bool) {
+// commandValue returns what a command was set to, under any of its names.
+func (f *condorSubmitFile) commandValue(names ...string) (submitSetting, bool) {
 	for _, n := range names {
 		if s, ok := f.set[n]; ok {
-			f.used[n] = true
+			f.usedAsMacro[n] = true
 			if strings.TrimSpace(s.value) != "" {
 				return s, true
 			}
 		}
 	}
-	return setting{}, false
+	return submitSetting{}, false
 }
 
-// leftOver notes what nobody asked for: commands that are not known, and macros that nothing uses.
-func (f *submitFile) leftOver() {
+// noteUnused notes what nobody asked for: commands that are not known, and macros that nothing uses.
+func (f *condorSubmitFile) noteUnused() {
 	for _, key := range f.names {
 		s := f.set[key]
-		if f.used[key] {
+		if f.usedAsMacro[key] {
 			continue
 		}
-		if s.attr {
+		if s.isAttribute {
 			continue // became a label
 		}
-		if why, ok := condorOthers()[key]; ok {
+		if why, ok := unsupportedCondorCommands()[key]; ok {
 			if why != "" {
-				f.lost(s.line, s.source, why)
+				f.noteLost(s.line, s.source, why)
 			}
 			continue
 		}
 		why := "Nothing uses it."
-		if near := spell.Nearest(key, condorNames()); near != "" && near != key {
+		if near := suggest.Nearest(key, knownCondorCommands()); near != "" && near != key {
 			why += " Did you mean " + near + "?"
 		}
-		f.lost(s.line, s.source, why)
+		f.noteLost(s.line, s.source, why)
 	}
 }
 
-// queue makes a job of what has been set so far.
-func (f *submitFile) queue(line int, source, rest string, items []string) {
-	q := &queued{submitFile: f, line: line, source: source, j: newJob(), n: 1}
-	q.parse(strings.TrimSpace(rest), items)
-	f.jobs = append(f.jobs, q.j)
-	q.name()
-	q.tasks()
-	q.program()
-	q.files()
-	q.amounts()
-	q.placement()
-	q.policy()
-	q.attributes()
+// queueJob makes a job of what has been set so far.
+func (f *condorSubmitFile) queueJob(line int, source, rest string, items []string) {
+	q := &condorJob{condorSubmitFile: f, line: line, source: source, job: newJob(), jobsPerItem: 1}
+	q.parseQueueCommand(strings.TrimSpace(rest), items)
+	f.jobs = append(f.jobs, q.job)
+	q.setName()
+	q.setTasks()
+	q.setProgram()
+	q.setFiles()
+	q.setResources()
+	q.setPlacement()
+	q.setPolicies()
+	q.setLabels()
 	f.carried++
 }
 
-// name calls the job by its batch name, or by the name of the file.
-func (q *queued) name() {
-	name := q.fileName()
-	if s, ok := q.value("batch_name", "jobbatchname", "+jobbatchname"); ok {
-		if fixed, ok := q.expand(s.value).fixed(); ok {
+// setName calls the job by its batch name, or by the name of the file.
+func (q *condorJob) setName() {
+	name := q.baseName()
+	if s, ok := q.commandValue("batch_name", "jobbatchname", "+jobbatchname"); ok {
+		if fixed, ok := q.expandMacros(s.value).fixedText(); ok {
 			name = strings.Trim(fixed, `"`)
 		}
 	}
-	q.j.name = jobName(name)
-	for n := 2; slices.ContainsFunc(q.jobs[:len(q.jobs)-1], func(j *job) bool { return j.name == q.j.name }); n++ {
-		q.j.name = jobName(name) + "-" + strconv.Itoa(n)
+	q.job.name = newJobName(name)
+	for n := 2; slices.ContainsFunc(q.jobs[:len(q.jobs)-1], func(j *jobBlock) bool { return j.name == q.job.name }); n++ {
+		q.job.name = newJobName(name) + "-" + strconv.Itoa(n)
 	}
 }
 
 // note and remark speak of one command.
-func (q *queued) refuse(s setting, why string)   { q.lost(s.line, s.source, why) }
-func (q *queued) remarkOn(s setting, why string) { q.differs(s.line, s.source, why) }
+func (q *condorJob) noteCommandLost(s submitSetting, why string) { q.noteLost(s.line, s.source, why) }
+func (q *condorJob) noteDifferenceAt(s submitSetting, why string) {
+	q.noteDifference(s.line, s.source, why)
+}
 
-func (q *queued) remark(why string) { q.differs(q.at.line, q.at.source, why) }
+func (q *condorJob) noteCommandDifference(why string) {
+	q.noteDifference(q.current.line, q.current.source, why)
+}
 
-// yes reads a truth.
-func yes(s string) bool {
+// parseBool reads a truth.
+func parseBool(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "true", "yes", "t", "y", "1":
 		return true
@@ -191,11 +195,11 @@ func yes(s string) bool {
 	return false
 }
 
-func (q *queued) number(s setting) (int, bool) {
-	fixed, ok := q.expand(s.value).fixed()
+func (q *condorJob) parseNumber(s submitSetting) (int, bool) {
+	fixed, ok := q.expandMacros(s.value).fixedText()
 	n, err := strconv.Atoi(strings.TrimSpace(fixed))
 	if !ok || err != nil {
-		q.refuse(s, fmt.Sprintf("%s wants a number here, not an expression.", s.name))
+		q.noteCommandLost(s, fmt.Sprintf("%s wants a number here, not an expression.", s.name))
 		return 0, false
 	}
 	return n, true

@@ -39,99 +39,101 @@ func Dialects() []string {
 	return []string{string(PBS), string(Torque), string(Slurm), string(Condor)}
 }
 
-// label is what people call the system.
-func (d Dialect) label() string {
+// displayName is what people call the system.
+func (d Dialect) displayName() string {
 	return map[Dialect]string{PBS: "PBS", Torque: "Torque", Slurm: "Slurm", Condor: "HTCondor"}[d]
 }
 
 // MaxSize bounds what is translated, in bytes.
 const MaxSize = 1 << 20
 
-// ErrNothing is what File returns where the text holds nothing that could be translated.
+// ErrNothing is what TranslateFile returns where the text holds nothing that could be translated.
 var ErrNothing = errors.New("there is nothing to translate")
 
-// wrong is an error in words for people, with what kind of error it is.
-type wrong struct {
+// translateError is an error in words for people, with what kind of error it is.
+type translateError struct {
 	kind error // ErrNothing or a roost.Kind
 	text string
 }
 
-func (e *wrong) Error() string { return e.text }
-func (e *wrong) Unwrap() error { return e.kind }
+func (e *translateError) Error() string { return e.text }
+func (e *translateError) Unwrap() error { return e.kind }
 
-func nothing(text string) error { return &wrong{ErrNothing, text} }
+func nothingError(text string) error { return &translateError{ErrNothing, text} }
 
-func unreadable(line int, text string) error {
-	return &wrong{roost.Invalid, fmt.Sprintf("line %d: %s", line, text)}
+func unreadableError(line int, text string) error {
+	return &translateError{roost.Invalid, fmt.Sprintf("line %d: %s", line, text)}
 }
 
-// Options says what is translated.
-type Options struct {
+// SourceOptions says what is translated.
+type SourceOptions struct {
 	Name string  // of the file as the user wrote it; empty for standard input
 	From Dialect // empty: found out by looking at the text
 }
 
-// Result is a job file.
-type Result struct {
-	Text    string // HCL
-	From    Dialect
-	Jobs    int // in it
-	Carried int // directives that were carried over
-	Lost    int // directives and other things that were not, each of which a comment tells about
-	Differs int // those that mean something else here, likewise
+// TranslatedFile is a job file.
+type TranslatedFile struct {
+	Text        string // HCL
+	From        Dialect
+	Jobs        int // in it
+	CarriedOver int // directives that were carried over
+	Lost        int // directives and other things that were not, each of which a comment tells about
+	Different   int // those that mean something else here, likewise
 }
 
-// File translates one file. Its errors wrap ErrNothing where the text holds no job, and are of kind roost.Invalid where it is
+// TranslateFile translates one file. Its errors wrap ErrNothing where the text holds no job, and are of kind roost.Invalid where it is
 // no text that could be read.
-func File(src []byte, opts Options) (Result, error) {
-	text, err := readable(src)
+func TranslateFile(src []byte, opts SourceOptions) (TranslatedFile, error) {
+	text, err := checkReadable(src)
 	if err != nil {
-		return Result{}, err
+		return TranslatedFile{}, err
 	}
 	from := opts.From
 	if from == "" {
-		if from = detect(text); from == "" {
-			return Result{}, &wrong{ErrNothing, "no line begins with #SBATCH or #PBS, and there is no queue command of HTCondor: say with --from what it is"}
+		if from = detectDialect(text); from == "" {
+			return TranslatedFile{}, &translateError{ErrNothing, "no line begins with #SBATCH or #PBS, and there is no queue command of HTCondor: say with --from what it is"}
 		}
 	}
-	t := &translation{from: from, file: opts.Name}
+	t := &fileTranslation{from: from, file: opts.Name}
 	switch from {
 	case Slurm:
-		err = t.slurm(text)
+		err = t.translateSlurm(text)
 	case PBS, Torque:
-		err = t.pbs(text)
+		err = t.translatePBS(text)
 	case Condor:
-		err = t.condor(text)
+		err = t.translateCondor(text)
 	default:
-		return Result{}, &wrong{roost.Usage, fmt.Sprintf("%q is no dialect: there are %s", string(from), strings.Join(Dialects(), ", "))}
+		return TranslatedFile{}, &translateError{roost.Usage, fmt.Sprintf("%q is no dialect: there are %s", string(from), strings.Join(Dialects(), ", "))}
 	}
 	if err != nil {
-		return Result{}, err
+		return TranslatedFile{}, err
 	}
-	return t.settle()
+	return t.verify()
 }
 
-// translation is the state of translating one file.
-type translation struct {
+// fileTranslation is the state of translating one file.
+type fileTranslation struct {
 	from    Dialect
 	file    string
-	jobs    []*job
-	notes   []note
+	jobs    []*jobBlock
+	notes   []lineNote
 	carried int
-	request request
+	request requestSize
 }
 
-// lost notes a line that could not be carried over, and why or what to do instead. Line 0 is the file as a whole.
-func (t *translation) lost(line int, source, why string) { t.note(line, source, why, true) }
+// noteLost notes a line that could not be carried over, and why or what to do instead. Line 0 is the file as a whole.
+func (t *fileTranslation) noteLost(line int, source, why string) { t.addNote(line, source, why, true) }
 
-// differs notes something that means something else here.
-func (t *translation) differs(line int, source, why string) { t.note(line, source, why, false) }
+// noteDifference notes something that means something else here.
+func (t *fileTranslation) noteDifference(line int, source, why string) {
+	t.addNote(line, source, why, false)
+}
 
-func (t *translation) note(line int, source, why string, lost bool) {
+func (t *fileTranslation) addNote(line int, source, why string, lost bool) {
 	for _, n := range t.notes {
-		if n.line == line && n.why == why {
+		if n.line == line && n.reason == why {
 			return
 		}
 	}
-	t.notes = append(t.notes, note{line, source, why, lost})
+	t.notes = append(t.notes, lineNote{line, source, why, lost})
 }

@@ -29,7 +29,7 @@ func FuzzFile(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, src string) {
-		r, err := File([]byte(src), Options{Name: "x.sh"})
+		r, err := TranslateFile([]byte(src), SourceOptions{Name: "x.sh"})
 		if err != nil {
 			if !errors.Is(err, ErrNothing) && !errors.Is(err, roost.Invalid) {
 				t.Fatalf("%v", err)
@@ -40,23 +40,23 @@ func FuzzFile(f *testing.F) {
 			t.Fatal("no job and no error")
 		}
 		if r.From == Condor {
-			parse(t, r.Text)
+			parseJobFile(t, r.Text)
 			return
 		}
-		if !manyTasks.MatchString(r.Text) { // a million tasks are right, but take seconds
+		if !manyTasksSource.MatchString(r.Text) { // a million tasks are right, but take seconds
 			checkScripts(t, src, r.Text)
 		}
 	})
 }
 
-var manyTasks = regexp.MustCompile(`(count|gang|range|for_each|indexes).*[0-9]{5}`)
+var manyTasksSource = regexp.MustCompile(`(count|gang|range|for_each|indexes).*[0-9]{5}`)
 
 // checkScripts holds that the text can be read, and that the last command of a script comes out of it as it went in.
 func checkScripts(t *testing.T, src, text string) {
-	jobs := parse(t, text)
+	jobs := parseJobFile(t, text)
 	last := ""
 	for _, l := range strings.Split(src, "\n") {
-		if l != "" && l[0] > ' ' && l[0] < 0x7f && l[0] != '#' && norm(l) {
+		if l != "" && l[0] > ' ' && l[0] < 0x7f && l[0] != '#' && isNormalized(l) {
 			last = l
 		}
 	}
@@ -70,7 +70,7 @@ func checkScripts(t *testing.T, src, text string) {
 	}
 }
 
-// norm reports whether a line is of characters that HCL, which composes accents with their letters, leaves as they are.
-func norm(l string) bool {
+// isNormalized reports whether a line is of characters that HCL, which composes accents with their letters, leaves as they are.
+func isNormalized(l string) bool {
 	return !strings.ContainsFunc(l, func(r rune) bool { return r > 0x7f })
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// groups are the settings in the order in which they are written, with an empty line between groups.
-var groups = [][]string{
+// settingGroups are the settings in the order in which they are written, with an empty line between groups.
+var settingGroups = [][]string{
 	{"count", "for_each", "indexes", "gang", "led", "apart", "together", "exclusive", "max_running"},
 	{"executable", "arguments", "shell"},
 	{"directory", "umask", "unix_group", "getenv", "environment"},
@@ -19,11 +19,11 @@ var groups = [][]string{
 	{"queue", "band", "group", "priority", "reservation", "start_after", "hold", "depends_on", "retries", "rerunnable", "run_count", "notice", "lease", "labels", "mail_on", "mail_to"},
 }
 
-// quoted is a text as HCL writes it in quotes.
-func quoted(s string) string { return text{{fixed: s}}.source() }
+// quotedText is a text as HCL writes it in quotes.
+func quotedText(s string) string { return templateText{{fixed: s}}.hclSource() }
 
-// escaped is what stands between the quotes.
-func escaped(s string) string {
+// escapedText is what stands between the quotes.
+func escapedText(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -47,11 +47,11 @@ func escaped(s string) string {
 		}
 		i += size
 	}
-	return literal(b.String())
+	return escapeTemplate(b.String())
 }
 
-// literal makes "${" and "%{" mean themselves. The escape "$${" is known to HCL, but "$$${" is none for "$${".
-func literal(s string) string {
+// escapeTemplate makes "${" and "%{" mean themselves. The escape "$${" is known to HCL, but "$$${" is none for "$${".
+func escapeTemplate(s string) string {
 	if !strings.Contains(s, "${") && !strings.Contains(s, "%{") {
 		return s
 	}
@@ -79,63 +79,63 @@ func literal(s string) string {
 	return b.String()
 }
 
-// list is a list of source texts.
-func list(sources []string) string { return "[" + strings.Join(sources, ", ") + "]" }
+// listSource is a list of source texts.
+func listSource(sources []string) string { return "[" + strings.Join(sources, ", ") + "]" }
 
-// texts is a list of fixed texts as source.
-func texts(values []string) string {
+// textListSource is a list of fixed texts as source.
+func textListSource(values []string) string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		out[i] = quoted(v)
+		out[i] = quotedText(v)
 	}
-	return list(out)
+	return listSource(out)
 }
 
-// block writes the job, or for a check one of a few tasks that is the same otherwise. where tells at which lines of the whole text, which has so many before it, each setting stands.
-func (j *job) block(before int, small bool) (out string, where map[string][2]int) {
-	w := &writer{line: before + 1, where: map[string][2]int{}}
-	w.put("job " + quoted(j.name) + " {")
-	for _, group := range groups {
-		j.group(w, group, small)
+// writeBlock writes the job, or for a check one of a few tasks that is the same otherwise. where tells at which lines of the whole text, which has so many before it, each setting stands.
+func (j *jobBlock) writeBlock(before int, small bool) (out string, where map[string][2]int) {
+	w := &lineWriter{line: before + 1, settingLines: map[string][2]int{}}
+	w.writeLine("job " + quotedText(j.name) + " {")
+	for _, group := range settingGroups {
+		j.writeGroup(w, group, small)
 	}
 	if len(j.checkpoint) > 0 {
-		w.gap()
+		w.writeGap()
 		from := w.line
-		w.put("  checkpoint {")
-		w.aligned("    ", j.checkpoint)
-		w.put("  }")
-		w.where["checkpoint"] = [2]int{from, w.line - 1}
+		w.writeLine("  checkpoint {")
+		w.writeAligned("    ", j.checkpoint)
+		w.writeLine("  }")
+		w.settingLines["checkpoint"] = [2]int{from, w.line - 1}
 	}
 	for _, o := range j.overrides {
-		w.gap()
+		w.writeGap()
 		from := w.line
-		w.put("  override {")
-		w.aligned("    ", o)
-		w.put("  }")
-		w.where["override"] = [2]int{from, w.line - 1}
+		w.writeLine("  override {")
+		w.writeAligned("    ", o)
+		w.writeLine("  }")
+		w.settingLines["override"] = [2]int{from, w.line - 1}
 	}
 	if j.script != "" {
-		w.gap()
-		w.heredoc(j.script)
+		w.writeGap()
+		w.writeHeredoc(j.script)
 	}
-	w.put("}")
-	return w.b.String(), w.where
+	w.writeLine("}")
+	return w.buffer.String(), w.settingLines
 }
 
-// group writes settings that belong together; single lines that follow each other are aligned at their =.
-func (j *job) group(w *writer, names []string, small bool) {
-	var chain []entry
+// writeGroup writes settings that belong together; single lines that follow each other are aligned at their =.
+func (j *jobBlock) writeGroup(w *lineWriter, names []string, small bool) {
+	var chain []blockEntry
 	first := true
 	open := func() {
 		if first {
-			w.gap()
+			w.writeGap()
 			first = false
 		}
 	}
 	flush := func() {
 		if len(chain) > 0 {
 			open()
-			w.aligned("  ", chain)
+			w.writeAligned("  ", chain)
 			chain = nil
 		}
 	}
@@ -147,69 +147,69 @@ func (j *job) group(w *writer, names []string, small bool) {
 			if strings.Contains(v, "\n") {
 				flush()
 				open()
-				w.aligned("  ", []entry{{name, v}})
+				w.writeAligned("  ", []blockEntry{{name, v}})
 				continue
 			}
-			chain = append(chain, entry{name, v})
+			chain = append(chain, blockEntry{name, v})
 		}
 		if m := j.maps[name]; len(m) > 0 {
 			flush()
 			open()
 			from := w.line
-			w.put("  " + name + " = {")
-			w.aligned("    ", m)
-			w.put("  }")
-			w.where[name] = [2]int{from, w.line - 1}
+			w.writeLine("  " + name + " = {")
+			w.writeAligned("    ", m)
+			w.writeLine("  }")
+			w.settingLines[name] = [2]int{from, w.line - 1}
 		}
 	}
 	flush()
 }
 
-// writer counts the lines that it writes.
-type writer struct {
-	b     strings.Builder
-	line  int // the number of the next one
-	where map[string][2]int
+// lineWriter counts the lines that it writes.
+type lineWriter struct {
+	buffer       strings.Builder
+	line         int // the number of the next one
+	settingLines map[string][2]int
 }
 
-func (w *writer) put(line string) {
-	w.b.WriteString(line + "\n")
+func (w *lineWriter) writeLine(line string) {
+	w.buffer.WriteString(line + "\n")
 	w.line += 1 + strings.Count(line, "\n")
 }
 
-// gap is an empty line, but not at the beginning of the block.
-func (w *writer) gap() {
-	if !strings.HasSuffix(w.b.String(), "{\n") {
-		w.put("")
+// writeGap is an empty line, but not at the beginning of the block.
+func (w *lineWriter) writeGap() {
+	if !strings.HasSuffix(w.buffer.String(), "{\n") {
+		w.writeLine("")
 	}
 }
 
-func (w *writer) aligned(indent string, chain []entry) {
+func (w *lineWriter) writeAligned(indent string, chain []blockEntry) {
 	width := 0
 	for _, e := range chain {
-		width = max(width, utf8.RuneCountInString(key(e.name)))
+		width = max(width, utf8.RuneCountInString(mapKey(e.name)))
 	}
 	for _, e := range chain {
-		name := key(e.name)
+		name := mapKey(e.name)
 		from := w.line
-		w.put(indent + name + strings.Repeat(" ", width-utf8.RuneCountInString(name)) + " = " + e.value)
+		w.writeLine(indent + name + strings.Repeat(" ", width-utf8.RuneCountInString(name)) + " = " + e.value)
 		if indent == "  " {
-			w.where[e.name] = [2]int{from, w.line - 1}
+			w.settingLines[e.name] = [2]int{from, w.line - 1}
 		}
 	}
 }
 
-// key is a name as it stands before an =.
-func key(name string) string {
+// mapKey is a name as it stands before an =.
+func mapKey(name string) string {
 	if identifier.MatchString(name) {
 		return name
 	}
-	return quoted(name)
+	return quotedText(name)
 }
 
-// heredoc writes the script, indented where that changes nothing: HCL takes as many blanks from all lines as the one with the
+// writeHeredoc writes the script, indented where that changes nothing: HCL takes as many blanks from all lines as the one with the
 // fewest has, and counts characters as they are seen, of which a blank with an accent behind it is one.
-func (w *writer) heredoc(script string) {
+func (w *lineWriter) writeHeredoc(script string) {
 	lines := strings.Split(strings.TrimSuffix(script, "\n"), "\n")
 	mark, indent, least := "END", "    ", false
 	for taken := true; taken; {
@@ -233,25 +233,25 @@ func (w *writer) heredoc(script string) {
 		opener, indent = "<<"+mark, ""
 	}
 	from := w.line
-	w.put("  script = " + opener)
+	w.writeLine("  script = " + opener)
 	for _, l := range lines {
 		if strings.TrimSpace(l) == "" {
-			w.put(l)
+			w.writeLine(l)
 			continue
 		}
-		w.put(indent + literal(l))
+		w.writeLine(indent + escapeTemplate(l))
 	}
-	w.put("  " + mark)
-	w.where["script"] = [2]int{from, w.line - 1}
+	w.writeLine("  " + mark)
+	w.settingLines["script"] = [2]int{from, w.line - 1}
 }
 
-// comment writes words as comment lines.
-func (w *writer) comment(indent, words string) {
+// writeComment writes words as comment lines.
+func (w *lineWriter) writeComment(indent, words string) {
 	const width = 110
 	line := ""
-	for _, word := range strings.Fields(plainText(words)) {
+	for _, word := range strings.Fields(commentText(words)) {
 		if line != "" && utf8.RuneCountInString(indent+line+word)+3 > width {
-			w.put("# " + indent + line)
+			w.writeLine("# " + indent + line)
 			line = ""
 		}
 		if line != "" {
@@ -260,12 +260,12 @@ func (w *writer) comment(indent, words string) {
 		line += word
 	}
 	if line != "" {
-		w.put("# " + indent + line)
+		w.writeLine("# " + indent + line)
 	}
 }
 
-// plainText is what of a text may stand in a comment.
-func plainText(s string) string {
+// commentText is what of a text may stand in a comment.
+func commentText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' '
@@ -274,9 +274,9 @@ func plainText(s string) string {
 	}, s)
 }
 
-// shown is a line of the original in a comment.
-func shown(source string) string {
-	source = strings.TrimSpace(plainText(source))
+// shownLine is a line of the original in a comment.
+func shownLine(source string) string {
+	source = strings.TrimSpace(commentText(source))
 	if r := []rune(source); len(r) > 160 {
 		return string(r[:160]) + "…"
 	}

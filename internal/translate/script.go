@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// script is a script taken apart.
-type script struct {
-	shebang    string // its first line, if that begins with #!, else empty
-	lines      []string
-	numbers    []int       // of lines in the file
-	directives []directive // those that count, in order
-	late       []directive // those behind the first command, which both systems ignore
+// parsedScript is a script taken apart.
+type parsedScript struct {
+	shebang        string // its first line, if that begins with #!, else empty
+	lines          []string
+	numbers        []int             // of lines in the file
+	directives     []scriptDirective // those that count, in order
+	lateDirectives []scriptDirective // those behind the first command, which both systems ignore
 }
 
-// directive is what a line says behind its prefix.
-type directive struct {
+// scriptDirective is what a line says behind its prefix.
+type scriptDirective struct {
 	line int
 	text string // the whole line, for people
 	args string
 }
 
-// takeApart separates the directives, which have been translated then and go, from the commands. Lines that end in a backslash go on
+// parseScript separates the directives, which have been translated then and go, from the commands. Lines that end in a backslash go on
 // in the next one, if joined says so.
-func takeApart(source string, prefix func(line string) (args string, ok bool), joined bool) script {
-	var s script
+func parseScript(source string, prefix func(line string) (args string, ok bool), joined bool) parsedScript {
+	var s parsedScript
 	begun := false
 	lines := strings.Split(strings.TrimSuffix(source, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
@@ -36,13 +36,13 @@ func takeApart(source string, prefix func(line string) (args string, ok bool), j
 			continue
 		}
 		if args, ok := prefix(line); ok {
-			d := directive{i + 1, line, args}
+			d := scriptDirective{i + 1, line, args}
 			for joined && strings.HasSuffix(d.args, `\`) && i+1 < len(lines) {
 				i++
 				d.args = strings.TrimSuffix(d.args, `\`) + strings.TrimLeft(lines[i], " \t")
 			}
 			if begun {
-				s.late = append(s.late, d)
+				s.lateDirectives = append(s.lateDirectives, d)
 			} else {
 				s.directives = append(s.directives, d)
 			}
@@ -56,8 +56,8 @@ func takeApart(source string, prefix func(line string) (args string, ok bool), j
 	return s
 }
 
-// commands reports whether anything is left to run.
-func (s *script) commands() bool {
+// hasCommands reports whether anything is left to run.
+func (s *parsedScript) hasCommands() bool {
 	for _, l := range s.lines {
 		if t := strings.TrimSpace(l); t != "" && t[0] != '#' {
 			return true
@@ -66,28 +66,28 @@ func (s *script) commands() bool {
 	return false
 }
 
-// shell is what runs the script, as its first line says.
-type shell struct {
+// scriptShell is what runs the script, as its first line says.
+type scriptShell struct {
 	path    string // empty where the first line does not say
 	options bool   // the first line has options for it
 }
 
-func (s *script) shell() shell {
+func (s *parsedScript) scriptShell() scriptShell {
 	line, found := strings.CutPrefix(s.shebang, "#!")
 	w := strings.Fields(line)
 	if !found || len(w) == 0 {
-		return shell{}
+		return scriptShell{}
 	}
 	if path.Base(w[0]) == "env" && len(w) > 1 {
 		if w = w[1:]; w[0] == "-S" && len(w) > 1 {
 			w = w[1:]
 		}
 	}
-	return shell{w[0], len(w) > 1}
+	return scriptShell{w[0], len(w) > 1}
 }
 
-// family is "sh", "csh" or "", for another language.
-func (s shell) family() string {
+// shellFamily is "sh", "csh" or "", for another language.
+func (s scriptShell) shellFamily() string {
 	switch base := path.Base(s.path); base {
 	case "sh", "bash", "dash", "ash", "ksh", "zsh", "ksh93", "mksh":
 		return "sh"
@@ -98,7 +98,7 @@ func (s shell) family() string {
 }
 
 // takesInline reports whether the shell can be given options and the script as an argument, as internal/submit does it.
-func (s shell) takesInline() bool {
+func (s scriptShell) takesInline() bool {
 	base := path.Base(s.path)
 	switch base {
 	case "sh", "bash", "dash", "ash", "ksh", "zsh", "perl", "ruby":
@@ -111,29 +111,29 @@ func (s shell) takesInline() bool {
 const maxInline = 90 << 10
 
 // setScript gives the job its script: the commands as they were, with what sets the variables that they read before them.
-func (t *translation) setScript(j *job, s *script) {
-	sh := s.shell()
+func (t *fileTranslation) setScript(j *jobBlock, s *parsedScript) {
+	sh := s.scriptShell()
 	var prelude []string
 	if sh.path == "" {
 		sh.path = "/bin/bash"
 		j.setText("shell", sh.path)
 	}
-	known := t.known(j)
-	for _, v := range t.readBy(s, known) {
-		if line := v.line(sh.family()); line != "" {
+	known := t.knownVariables(j)
+	for _, v := range t.variablesReadBy(s, known) {
+		if line := v.assignment(sh.shellFamily()); line != "" {
 			prelude = append(prelude, line)
 		} else if v.value != "" {
-			j.add("environment", v.name, v.value)
+			j.addToMap("environment", v.name, v.value)
 		} else if v.runtime != "" {
-			v.means = "$" + v.here + ": not set under the old name, as only a shell's script could; read it under the new one"
-			t.differs(0, "$"+v.name, "The script, which no Bourne shell runs, reads a variable that Roost calls "+v.here+".")
+			v.meaning = "$" + v.roostName + ": not set under the old name, as only a shell's script could; read it under the new one"
+			t.noteDifference(0, "$"+v.name, "The script, which no Bourne shell runs, reads a variable that Roost calls "+v.roostName+".")
 		}
 		if v.name == nodeFile && j.settings["processes"] == "" {
 			j.setInt("processes", max(t.request.perNode, 1))
 		}
 		j.variables = append(j.variables, v)
 	}
-	prelude = append(prelude, t.commands(j, s, sh.family())...)
+	prelude = append(prelude, t.noteCommands(j, s, sh.shellFamily())...)
 	var b strings.Builder
 	if s.shebang != "" {
 		b.WriteString(s.shebang + "\n")
@@ -149,19 +149,19 @@ func (t *translation) setScript(j *job, s *script) {
 	j.script = b.String()
 	if sh.options && (!sh.takesInline() || len(j.script) > maxInline) {
 		j.setText("shell", sh.path)
-		t.differs(1, s.shebang, "The options of the interpreter are not passed on: the script is handed to it as a file.")
+		t.noteDifference(1, s.shebang, "The options of the interpreter are not passed on: the script is handed to it as a file.")
 	}
-	for _, d := range s.late {
-		t.differs(d.line, d.text, "It stands behind the first command, where "+t.from.label()+" ignores it; so it was ignored here, too.")
+	for _, d := range s.lateDirectives {
+		t.noteDifference(d.line, d.text, "It stands behind the first command, where "+t.from.displayName()+" ignores it; so it was ignored here, too.")
 	}
 }
 
 // launcher finds the commands of the other systems that a script calls.
 var launcher = regexp.MustCompile(`(?:^|[;&|(` + "`" + `{]|\b(?:do|then|else|time|exec))\s*(srun|sbatch|scancel|squeue|scontrol|sacct|sinfo|sbcast|salloc|sattach|aprun|pbsdsh|pbs_tmrsh|pbsnodes|mpirun|mpiexec)\b(\s+-[^\s]*)?`)
 
-// commands notes what the script calls that is not there. A plain srun of a job of single tasks only starts the program, which a function
+// noteCommands notes what the script calls that is not there. A plain srun of a job of single tasks only starts the program, which a function
 // of the shell does as well.
-func (t *translation) commands(j *job, s *script, family string) (prelude []string) {
+func (t *fileTranslation) noteCommands(j *jobBlock, s *parsedScript, family string) (prelude []string) {
 	plain, seen, plainLine := true, map[string]bool{}, 0
 	for i, l := range s.lines {
 		if strings.HasPrefix(strings.TrimSpace(l), "#") {
@@ -179,7 +179,7 @@ func (t *translation) commands(j *job, s *script, family string) (prelude []stri
 				continue
 			}
 			seen[name] = true
-			t.command(j, name, s.numbers[i], l)
+			t.noteCommand(j, name, s.numbers[i], l)
 		}
 	}
 	switch {
@@ -187,12 +187,12 @@ func (t *translation) commands(j *job, s *script, family string) (prelude []stri
 	case plain && family == "sh":
 		prelude = append(prelude, `srun() { "$@"; }`)
 	default:
-		t.differs(s.numbers[plainLine], s.lines[plainLine], "There is no srun in Roost. A task is one process tree on one machine: call the program itself, or several of them with & and wait; for several tasks make count larger.")
+		t.noteDifference(s.numbers[plainLine], s.lines[plainLine], "There is no srun in Roost. A task is one process tree on one machine: call the program itself, or several of them with & and wait; for several tasks make count larger.")
 	}
 	return prelude
 }
 
-func hasLauncher(s *script, name string) bool {
+func hasLauncher(s *parsedScript, name string) bool {
 	for _, l := range s.lines {
 		if strings.HasPrefix(strings.TrimSpace(l), "#") {
 			continue
@@ -206,20 +206,20 @@ func hasLauncher(s *script, name string) bool {
 	return false
 }
 
-func (t *translation) command(j *job, name string, line int, source string) {
+func (t *fileTranslation) noteCommand(j *jobBlock, name string, line int, source string) {
 	switch name {
 	case "pbsdsh", "pbs_tmrsh", "pbsnodes":
 		return // they are here, too
 	case "mpirun", "mpiexec", "aprun":
 		if j.gang > 1 {
-			t.differs(line, source, fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores at once.", j.gang))
+			t.noteDifference(line, source, fmt.Sprintf("Here every one of the %d tasks runs the whole script, and each would start this. Let only the first do it, [ \"$ROOST_GANG_RANK\" = 0 ] && …, with the machines of $ROOST_GANG_NODES; or, on one large machine, remove gang and count and ask for all the cores at once.", j.gang))
 		}
 		return
 	case "sbatch", "salloc":
-		t.differs(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same job file, with depends_on = [job.NAME].")
+		t.noteDifference(line, source, "Jobs are submitted with roost submit FILE, or qsub; what is to follow this one can stand in the same job file, with depends_on = [job.NAME].")
 		return
 	}
 	here := map[string]string{"scancel": "roost rm", "squeue": "roost jobs", "scontrol": "roost show, hold, release and nodes", "sacct": "roost history", "sinfo": "roost nodes",
 		"sbcast": "inputs", "sattach": "roost logs -f"}[name]
-	t.differs(line, source, "There is no "+name+" in Roost; what does its work is "+here+".")
+	t.noteDifference(line, source, "There is no "+name+" in Roost; what does its work is "+here+".")
 }

@@ -6,54 +6,54 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/internal/pbs"
-	"github.com/roost-batch/roost/internal/spell"
+	"github.com/roost-batch/roost/internal/suggest"
 )
 
 // slurmScript gathers what the options of an sbatch script say; what depends on several of them is settled at the end.
 type slurmScript struct {
-	*translation
-	j      *job
-	d      directive // the one that is being read
-	name   string
-	output string // patterns
-	errors string
-	array  *array
-	export string
-	nodes  int
-	tasks  int // --ntasks
+	*fileTranslation
+	job       *jobBlock
+	directive scriptDirective // the one that is being read
+	name      string
+	output    string // patterns
+	errors    string
+	array     *arrayIndexes
+	export    string
+	nodes     int
+	tasks     int // --ntasks
 	perNode,
 	cpus int
 	gpus, gpusPerNode, gpusPerTask int
 	cpusPerGPU                     int
 	memory, memoryPerCPU           roost.Bytes
 	memoryPerGPU                   roost.Bytes
-	require                        []condition
+	require                        []machineCondition
 	mail                           string // points, as letters of qsub -m
 	mailTo                         []string
-	lines                          map[string]directive // where an option stood that is settled later
+	optionLines                    map[string]scriptDirective // where an option stood that is settled later
 }
 
-// slurm translates an sbatch script (sbatch(1) of Slurm 24.11).
-func (t *translation) slurm(text string) error {
-	s := takeApart(text, func(line string) (string, bool) {
+// translateSlurm translates an sbatch script (sbatch(1) of Slurm 24.11).
+func (t *fileTranslation) translateSlurm(text string) error {
+	s := parseScript(text, func(line string) (string, bool) {
 		rest, ok := strings.CutPrefix(line, "#SBATCH")
-		return uncommented(rest), ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
+		return withoutComment(rest), ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t')
 	}, false)
-	if !s.commands() {
-		return nothing("the script has no commands")
+	if !s.hasCommands() {
+		return nothingError("the script has no commands")
 	}
-	x := &slurmScript{translation: t, j: newJob(), name: t.fileName(), lines: map[string]directive{}}
+	x := &slurmScript{fileTranslation: t, job: newJob(), name: t.baseName(), optionLines: map[string]scriptDirective{}}
 	for _, d := range s.directives {
-		x.directive(d)
+		x.readDirective(d)
 	}
-	t.jobs = append(t.jobs, x.j)
-	x.finish()
-	t.setScript(x.j, &s)
+	t.jobs = append(t.jobs, x.job)
+	x.finishJob()
+	t.setScript(x.job, &s)
 	return nil
 }
 
-// uncommented is a directive without the comment that follows a blank and a #.
-func uncommented(s string) string {
+// withoutComment is a directive without the comment that follows a blank and a #.
+func withoutComment(s string) string {
 	quote := byte(0)
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -68,43 +68,43 @@ func uncommented(s string) string {
 	return s
 }
 
-// directive reads the options of one line.
-func (x *slurmScript) directive(d directive) {
-	x.d = d
-	list, ok := pbs.Words(d.args)
+// readDirective reads the options of one line.
+func (x *slurmScript) readDirective(d scriptDirective) {
+	x.directive = d
+	list, ok := pbs.SplitWords(d.args)
 	if !ok {
-		x.refuse("A quote is not closed on this line.")
+		x.noteDirectiveLost("A quote is not closed on this line.")
 		return
 	}
 	for i := 0; i < len(list); i++ {
-		o, value, given, ok := x.option(list[i])
+		o, value, given, ok := x.readOption(list[i])
 		if !ok {
 			continue
 		}
-		if o.value == needed && !given {
+		if o.value == valueRequired && !given {
 			if i+1 == len(list) {
-				x.refuse("--" + o.name + " wants a value.")
+				x.noteDirectiveLost("--" + o.name + " wants a value.")
 				continue
 			}
 			i++
 			value = list[i]
 		}
-		x.lines[o.name] = d
+		x.optionLines[o.name] = d
 		switch {
-		case o.why != "":
-			x.lost(d.line, d.text, o.why)
-		case o.do == nil:
+		case o.lostReason != "":
+			x.noteLost(d.line, d.text, o.lostReason)
+		case o.apply == nil:
 			x.carried++
 		default:
-			if o.do(x, strings.TrimSpace(value)) {
+			if o.apply(x, strings.TrimSpace(value)) {
 				x.carried++
 			}
 		}
 	}
 }
 
-// option finds the option that a word begins, long or short, whole or, as getopt allows, as far as it is told from all others.
-func (x *slurmScript) option(word string) (o slurmOption, value string, given, ok bool) {
+// readOption finds the option that a word begins, long or short, whole or, as getopt allows, as far as it is told from all others.
+func (x *slurmScript) readOption(word string) (o slurmOption, value string, given, ok bool) {
 	all := slurmOptions()
 	if name, isLong := strings.CutPrefix(word, "--"); isLong {
 		name, value, given = strings.Cut(name, "=")
@@ -120,7 +120,7 @@ func (x *slurmScript) option(word string) (o slurmOption, value string, given, o
 		if len(begins) == 1 {
 			return begins[0], value, given, true
 		}
-		x.unknown("--"+name, all)
+		x.noteUnknown("--"+name, all)
 		return o, "", false, false
 	}
 	if len(word) > 1 && word[0] == '-' {
@@ -129,83 +129,85 @@ func (x *slurmScript) option(word string) (o slurmOption, value string, given, o
 				return o, strings.TrimPrefix(word[2:], "="), len(word) > 2, true
 			}
 		}
-		x.refuse(fmt.Sprintf("sbatch has no option -%c, or it is not known here.", word[1]))
+		x.noteDirectiveLost(fmt.Sprintf("sbatch has no option -%c, or it is not known here.", word[1]))
 		return o, "", false, false
 	}
-	x.refuse(fmt.Sprintf("%q is no option; it is ignored.", shown(word)))
+	x.noteDirectiveLost(fmt.Sprintf("%q is no option; it is ignored.", shownLine(word)))
 	return o, "", false, false
 }
 
-func (x *slurmScript) unknown(name string, all []slurmOption) {
+func (x *slurmScript) noteUnknown(name string, all []slurmOption) {
 	names := make([]string, len(all))
 	for i, o := range all {
 		names[i] = "--" + o.name
 	}
-	why := fmt.Sprintf("%s is not known.", shown(name))
-	if near := spell.Nearest(name, names); near != "" {
+	why := fmt.Sprintf("%s is not known.", shownLine(name))
+	if near := suggest.Nearest(name, names); near != "" {
 		why += " Did you mean " + near + "?"
 	}
-	x.refuse(why)
+	x.noteDirectiveLost(why)
 }
 
-// refuse notes that the present line was not carried over.
-func (x *slurmScript) refuse(why string) bool {
-	x.lost(x.d.line, x.d.text, why)
+// noteDirectiveLost notes that the present line was not carried over.
+func (x *slurmScript) noteDirectiveLost(why string) bool {
+	x.noteLost(x.directive.line, x.directive.text, why)
 	return false
 }
 
-func (x *slurmScript) remark(why string) { x.differs(x.d.line, x.d.text, why) }
+func (x *slurmScript) noteDirectiveDifference(why string) {
+	x.noteDifference(x.directive.line, x.directive.text, why)
+}
 
-// at goes back to the line of an option, for what is found out about it in the end.
-func (x *slurmScript) at(names ...string) *slurmScript {
-	x.d = directive{}
+// returnToLine goes back to the line of an option, for what is found out about it in the end.
+func (x *slurmScript) returnToLine(names ...string) *slurmScript {
+	x.directive = scriptDirective{}
 	for _, n := range names {
-		if d, ok := x.lines[n]; ok {
-			x.d = d
+		if d, ok := x.optionLines[n]; ok {
+			x.directive = d
 			break
 		}
 	}
 	return x
 }
 
-// finish settles what depends on several options.
-func (x *slurmScript) finish() {
-	j := x.j
-	if j.name = jobName(x.name); j.name != x.name && x.lines["job-name"].line > 0 {
-		x.at("job-name").remark("A name is made of letters, digits and _ . + -.")
+// finishJob settles what depends on several options.
+func (x *slurmScript) finishJob() {
+	j := x.job
+	if j.name = newJobName(x.name); j.name != x.name && x.optionLines["job-name"].line > 0 {
+		x.returnToLine("job-name").noteDirectiveDifference("A name is made of letters, digits and _ . + -.")
 	}
-	together := x.layout()
+	together := x.setLayout()
 	if !j.setTasks(x.array, together) {
-		x.at("array", "nodes").refuse(tooMany)
+		x.returnToLine("array", "nodes").noteDirectiveLost(tooManyTasks)
 		x.array, j.gang = nil, 0
 	} else if x.array != nil && j.index == "" {
-		x.at("array").refuse(noIndexes)
+		x.returnToLine("array").noteDirectiveLost(noIndexes)
 	}
-	if x.array != nil && x.array.atOnce > 0 {
+	if x.array != nil && x.array.maxRunning > 0 {
 		if together > 1 {
-			x.at("array").refuse("How many tasks run at once cannot be said of tasks that start together.")
+			x.returnToLine("array").noteDirectiveLost("How many tasks run at once cannot be said of tasks that start together.")
 		} else {
-			j.setInt("max_running", x.array.atOnce)
+			j.setInt("max_running", x.array.maxRunning)
 		}
 	}
-	x.finishMemory()
-	x.streams()
+	x.setMemory()
+	x.setStreams()
 	if x.array == nil {
 		x.mail = strings.ReplaceAll(x.mail, "j", "")
 	}
 	if x.mail != "" && x.mail != "j" { // without a kind of it Slurm sends none
-		x.j.mail(x.mail, x.mailTo)
+		x.job.setMail(x.mail, x.mailTo)
 	}
-	x.environment()
+	x.setEnvironment()
 	if len(x.require) > 0 {
-		j.set("requirements", conditions(x.require))
+		j.setSource("requirements", joinConditions(x.require))
 	}
 	x.request.name, x.request.array = x.name, x.array
 }
 
-// layout decides on how many machines the job runs, with how many cores and GPUs on each.
-func (x *slurmScript) layout() (together int) {
-	j := x.j
+// setLayout decides on how many machines the job runs, with how many cores and GPUs on each.
+func (x *slurmScript) setLayout() (together int) {
+	j := x.job
 	nodes, cpus := max(x.nodes, 1), max(x.cpus, 1)
 	perNode := x.perNode
 	switch {
@@ -226,14 +228,14 @@ func (x *slurmScript) layout() (together int) {
 	if x.cpusPerGPU > 0 && x.cpus == 0 {
 		cores = x.cpusPerGPU * max(gpus, 1)
 	}
-	if cores > 1 || x.lines["cpus-per-task"].line > 0 || x.lines["ntasks"].line > 0 {
+	if cores > 1 || x.optionLines["cpus-per-task"].line > 0 || x.optionLines["ntasks"].line > 0 {
 		j.setInt("cpus", cores)
 	}
 	if gpus > 0 {
 		j.setInt("gpus", gpus)
 	}
 	if nodes == 1 && x.tasks > 1 && x.nodes == 0 && x.perNode == 0 {
-		x.at("ntasks").remark(fmt.Sprintf("Slurm may spread the %d tasks over machines; here they share one, with cores for all of them. For as many runs of the script make it count = %d with cpus = %d, and for runs that start together add gang = true.", x.tasks, x.tasks, cpus))
+		x.returnToLine("ntasks").noteDirectiveDifference(fmt.Sprintf("Slurm may spread the %d tasks over machines; here they share one, with cores for all of them. For as many runs of the script make it count = %d with cpus = %d, and for runs that start together add gang = true.", x.tasks, x.tasks, cpus))
 	}
 	tasks := x.tasks
 	if tasks == 0 {
@@ -242,13 +244,13 @@ func (x *slurmScript) layout() (together int) {
 	x.request.nodes, x.request.tasks, x.request.perNode, x.request.cpus, x.request.gpus = nodes, tasks, perNode, cpus, gpus
 	if nodes > 1 {
 		j.setText("spread", roost.AttrMachine)
-		x.at("nodes", "ntasks", "ntasks-per-node").remark(fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the whole script; in Slurm only the first machine does, and srun reaches the others. "+
+		x.returnToLine("nodes", "ntasks", "ntasks-per-node").noteDirectiveDifference(fmt.Sprintf("It becomes %d tasks that start together, one for each machine, and each of them runs the whole script; in Slurm only the first machine does, and srun reaches the others. "+
 			"$ROOST_GANG_RANK, $ROOST_GANG_SIZE and $ROOST_GANG_NODES say who is who.", nodes))
 	}
 	return nodes
 }
 
-func (x *slurmScript) finishMemory() {
+func (x *slurmScript) setMemory() {
 	memory := x.memory
 	switch {
 	case memory == 0 && x.memoryPerCPU > 0:
@@ -257,66 +259,66 @@ func (x *slurmScript) finishMemory() {
 		memory = x.memoryPerGPU * roost.Bytes(max(x.request.gpus, 1))
 	}
 	if memory > 0 {
-		x.j.setText("memory", size(memory))
+		x.job.setText("memory", sizeText(memory))
 	}
 	x.request.memory = int64(memory)
 }
 
-// environment says what of the submitter's environment goes along: all of it, unless --export says otherwise.
-func (x *slurmScript) environment() {
-	j := x.j
+// setEnvironment says what of the submitter's environment goes along: all of it, unless --export says otherwise.
+func (x *slurmScript) setEnvironment() {
+	j := x.job
 	if x.export == "" {
-		j.set("getenv", "true")
+		j.setSource("getenv", "true")
 		return
 	}
 	var names []string
-	for _, item := range pbs.List(x.export) {
+	for _, item := range pbs.SplitList(x.export) {
 		name, value, set := strings.Cut(strings.TrimSpace(item), "=")
 		switch {
 		case strings.EqualFold(name, "ALL") && !set:
-			j.set("getenv", "true")
+			j.setSource("getenv", "true")
 			names = nil
 		case strings.EqualFold(name, "NONE") || strings.EqualFold(name, "NIL") || name == "":
 		case !identifier.MatchString(name):
-			x.at("export").refuse(fmt.Sprintf("%q cannot be the name of a variable.", shown(name)))
+			x.returnToLine("export").noteDirectiveLost(fmt.Sprintf("%q cannot be the name of a variable.", shownLine(name)))
 		case set:
-			j.add("environment", name, quoted(value))
+			j.addToMap("environment", name, quotedText(value))
 		case j.settings["getenv"] == "":
 			names = append(names, name)
 		}
 	}
 	if len(names) > 0 {
-		j.set("getenv", texts(names))
+		j.setSource("getenv", textListSource(names))
 	}
 }
 
-// streams says where the output goes.
-func (x *slurmScript) streams() {
-	j := x.j
+// setStreams says where the output goes.
+func (x *slurmScript) setStreams() {
+	j := x.job
 	if x.output == "" {
-		j.set("join_output", "true")
+		j.setSource("join_output", "true")
 		if x.errors == "" {
-			x.at().differs(0, "no --output", "Slurm then writes slurm-ID.out; here the output is kept, and roost logs shows it.")
+			x.returnToLine().noteDifference(0, "no --output", "Slurm then writes slurm-ID.out; here the output is kept, and roost logs shows it.")
 			return
 		}
 		delete(j.settings, "join_output")
 	}
 	if x.output != "" {
-		x.at("output").stream("stdout", x.output)
+		x.returnToLine("output").setStream("stdout", x.output)
 		if x.errors == "" || x.errors == x.output {
-			j.set("join_output", "true")
+			j.setSource("join_output", "true")
 			return
 		}
 	}
 	if x.errors != "" {
-		x.at("error").stream("stderr", x.errors)
+		x.returnToLine("error").setStream("stderr", x.errors)
 	}
 }
 
-func (x *slurmScript) stream(setting, pattern string) {
-	p := slurmPattern{script: x, index: x.j.index}
-	x.j.set(setting, p.read(pattern).source())
+func (x *slurmScript) setStream(setting, pattern string) {
+	p := slurmPattern{script: x, index: x.job.index}
+	x.job.setSource(setting, p.parsePattern(pattern).hclSource())
 	for _, why := range p.remarks {
-		x.remark(why)
+		x.noteDirectiveDifference(why)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/roost-batch/roost/internal/submit"
 )
 
-var update = flag.Bool("update", false, "rewrite the expected results in testdata")
+var updateGolden = flag.Bool("update", false, "rewrite the expected results in testdata")
 
 // TestGolden holds what becomes of realistic scripts; -update writes it.
 func TestGolden(t *testing.T) {
@@ -35,13 +35,13 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := File(src, Options{Name: filepath.Base(file)})
+			r, err := TranslateFile(src, SourceOptions{Name: filepath.Base(file)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprintf("%s# %s: %d jobs, %d carried, %d lost, %d differ\n", r.Text, r.From, r.Jobs, r.Carried, r.Lost, r.Differs)
+			got := fmt.Sprintf("%s# %s: %d jobs, %d carried, %d lost, %d differ\n", r.Text, r.From, r.Jobs, r.CarriedOver, r.Lost, r.Different)
 			want, err := os.ReadFile(file + ".hcl")
-			if *update {
+			if *updateGolden {
 				err = os.WriteFile(file+".hcl", []byte(got), 0o644)
 				want = []byte(got)
 			}
@@ -51,38 +51,38 @@ func TestGolden(t *testing.T) {
 			if got != string(want) {
 				t.Errorf("run go test -update and look at the change; got:\n%s", got)
 			}
-			if again, err := File(src, Options{Name: filepath.Base(file)}); err != nil || again.Text != r.Text {
+			if again, err := TranslateFile(src, SourceOptions{Name: filepath.Base(file)}); err != nil || again.Text != r.Text {
 				t.Errorf("the second time it is another text (%v)", err)
 			}
-			parse(t, r.Text)
+			parseJobFile(t, r.Text)
 		})
 	}
 }
 
-// parse gives a job file to what reads job files.
-func parse(t *testing.T, text string) []submit.Job {
+// parseJobFile gives a job file to what reads job files.
+func parseJobFile(t *testing.T, text string) []submit.Job {
 	t.Helper()
 	environ := []string{}
 	for _, name := range regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`).FindAllString(text, -1) { // whatever getenv may name
 		environ = append(environ, name+"=x")
 	}
-	jobs, diags := submit.ParseFile([]byte(text), submit.Options{Filename: "x.hcl", Dir: "/data/ann", Home: "/home/ann", User: "ann", Environ: environ, Now: time.Unix(1e9, 0).UTC()})
+	jobs, diags := submit.ParseFile([]byte(text), submit.ParseOptions{Filename: "x.hcl", Dir: "/data/ann", Home: "/home/ann", User: "ann", Environ: environ, Now: time.Unix(1e9, 0).UTC()})
 	if diags.HasErrors() {
 		t.Fatalf("%v\n%s", diags, text)
 	}
 	return jobs
 }
 
-// someFiles is a directory in which every file holds two lines.
-type someFiles struct{ submit.Files }
+// twoLineFiles is a directory in which every file holds two lines.
+type twoLineFiles struct{ submit.FileAccess }
 
-func (someFiles) Read(string, int64) ([]byte, error) { return []byte("a  b\n c,d \n"), nil }
-func (someFiles) Glob(pattern string) ([]string, error) {
+func (twoLineFiles) Read(string, int64) ([]byte, error) { return []byte("a  b\n c,d \n"), nil }
+func (twoLineFiles) Glob(pattern string) ([]string, error) {
 	return []string{"/data/ann/1.dat", "/data/ann/2.dat"}, nil
 }
-func (someFiles) LookPath(name string) (string, error) { return "/bin/" + name, nil }
-func (someFiles) Access(string, bool) error            { return nil }
-func (someFiles) Stat(name string) (fs.FileInfo, error) {
+func (twoLineFiles) LookPath(name string) (string, error) { return "/bin/" + name, nil }
+func (twoLineFiles) Access(string, bool) error            { return nil }
+func (twoLineFiles) Stat(name string) (fs.FileInfo, error) {
 	return fstest.MapFS{"x": {}}.Stat("x")
 }
 
@@ -98,11 +98,11 @@ func TestItems(t *testing.T) {
 		{"queue", "x= y= p=0; "},
 	} {
 		src := "executable = /bin/echo\narguments = \"'x=$(x:)' 'y=$(y:)' p=$(Process)\"\n" + test.queue + "\n"
-		r, err := File([]byte(src), Options{Name: "x.sub", From: Condor})
+		r, err := TranslateFile([]byte(src), SourceOptions{Name: "x.sub", From: Condor})
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, diags := submit.ParseFile([]byte(r.Text), submit.Options{Filename: "x", Dir: "/data/ann", Home: "/home/ann", Files: someFiles{}})
+		jobs, diags := submit.ParseFile([]byte(r.Text), submit.ParseOptions{Filename: "x", Dir: "/data/ann", Home: "/home/ann", Files: twoLineFiles{}})
 		if diags.HasErrors() {
 			t.Fatalf("%s: %v\n%s", test.queue, diags, r.Text)
 		}
@@ -121,13 +121,13 @@ func TestItems(t *testing.T) {
 	}
 }
 
-// TestCard holds that the condition for a kind of GPU is met by a machine that has one, and by no other.
-func TestCard(t *testing.T) {
-	r, err := File([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\nx\n"), Options{})
+// TestGPUModel holds that the condition for a kind of GPU is met by a machine that has one, and by no other.
+func TestGPUModel(t *testing.T) {
+	r, err := TranslateFile([]byte("#!/bin/sh\n#SBATCH --gres=gpu:a100:1\nx\n"), SourceOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, _ := parse(t, r.Text)[0].Ad.Lookup(roost.AttrRequirements)
+	e, _ := parseJobFile(t, r.Text)[0].Ad.Lookup(roost.AttrRequirements)
 	for models, want := range map[string]bool{`{"NVIDIA A100-SXM4-40GB"}`: true, `{"Tesla V100", "nvidia a100"}`: true, `{"Tesla V100"}`: false, `{}`: false} {
 		ad, err := classad.Parse("[GpuModels = " + models + "]")
 		if err != nil {
@@ -145,8 +145,8 @@ func TestCard(t *testing.T) {
 // TestAmounts holds lengths of time and sizes in the spellings of the other systems.
 func TestAmounts(t *testing.T) {
 	for in, want := range map[string]string{"90": "1h30m", "5:30": "5m30s", "1:00:00": "1h", "2-3": "2d3h", "2-3:30": "2d3h30m", "1-0:0:1": "1d1s", "UNLIMITED": "none", "0": "none", "1:2:3:4": "bad", "x": "bad", "": "bad", "1-": "bad"} {
-		d, none, ok := slurmTime(in)
-		got := length(d)
+		d, none, ok := parseSlurmTime(in)
+		got := durationText(d)
 		if none {
 			got = "none"
 		}
@@ -158,8 +158,8 @@ func TestAmounts(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{"500": "500MiB", "4G": "4GiB", "1.5g": "1536MiB", "2048k": "2MiB", "1T": "1TiB", "512MiB": "512MiB", "1kw": "8KiB", "8gb": "8GiB", "x": "bad", "9999999999P": "bad"} {
-		n, ok := slurmSize(in)
-		got := size(n)
+		n, ok := parseSlurmSize(in)
+		got := sizeText(n)
 		if !ok {
 			got = "bad"
 		}

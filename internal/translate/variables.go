@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// variable is one that the other system sets and the script reads.
-type variable struct {
-	name    string
-	value   string // an expression of the job file, where the value is known before the job runs
-	runtime string // a word of the shell, where it is not
-	here    string // the variable of Roost that holds the same
-	before  string // a line of the shell that has to come first
-	means   string // for people
+// foreignVariable is one that the other system sets and the script reads.
+type foreignVariable struct {
+	name        string
+	value       string // an expression of the job file, where the value is known before the job runs
+	runtime     string // a word of the shell, where it is not
+	roostName   string // the variable of Roost that holds the same
+	preparation string // a line of the shell that has to come first
+	meaning     string // for people
 }
 
-// line sets the variable in a shell of that family, or is empty.
-func (v variable) line(family string) string {
+// assignment sets the variable in a shell of that family, or is empty.
+func (v foreignVariable) assignment(family string) string {
 	if v.value != "" || v.runtime == "" {
 		return ""
 	}
 	switch {
 	case family == "sh":
-		return v.before + "export " + v.name + "=" + v.runtime
-	case family == "csh" && v.runtime == `"$`+v.here+`"`:
+		return v.preparation + "export " + v.name + "=" + v.runtime
+	case family == "csh" && v.runtime == `"$`+v.roostName+`"`:
 		return "setenv " + v.name + " " + v.runtime
 	}
 	return ""
 }
 
-// facts are what of a job is known before it runs, for its environment.
-type facts map[string]string
+// jobContext are what of a job is known before it runs, for its environment.
+type jobContext map[string]string
 
 // read finds variables in a script: whatever looks like one of the other system's, in any language.
 var (
@@ -40,9 +40,9 @@ var (
 	pbsVariable   = regexp.MustCompile(`\b(?:PBS_[A-Z0-9_]+|NCPUS|OMP_NUM_THREADS)\b`)
 )
 
-// readBy lists the variables of the other system that the script reads, by name, with what they are here. The index of an array is set
+// variablesReadBy lists the variables of the other system that the script reads, by name, with what they are here. The index of an array is set
 // in any case: programs that the script starts may read it.
-func (t *translation) readBy(s *script, known facts) []variable {
+func (t *fileTranslation) variablesReadBy(s *parsedScript, known jobContext) []foreignVariable {
 	pattern := slurmVariable
 	if t.from != Slurm {
 		pattern = pbsVariable
@@ -53,13 +53,13 @@ func (t *translation) readBy(s *script, known facts) []variable {
 			continue
 		}
 		for _, name := range pattern.FindAllString(l, -1) {
-			if name == "OMP_NUM_THREADS" && assigns(l, name) {
+			if name == "OMP_NUM_THREADS" && assignsVariable(l, name) {
 				continue
 			}
 			if !seen[name] {
 				seen[name] = true
-				if _, ok := known[name]; !ok && t.meaning(name, known).means == "" {
-					t.differs(s.numbers[i], l, "Nothing in Roost stands for $"+name+": the variable is not set.")
+				if _, ok := known[name]; !ok && t.explainVariable(name, known).meaning == "" {
+					t.noteDifference(s.numbers[i], l, "Nothing in Roost stands for $"+name+": the variable is not set.")
 				}
 			}
 		}
@@ -74,45 +74,45 @@ func (t *translation) readBy(s *script, known facts) []variable {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	var out []variable
+	var out []foreignVariable
 	for _, name := range names {
-		if v := t.meaning(name, known); v.means != "" {
+		if v := t.explainVariable(name, known); v.meaning != "" {
 			out = append(out, v)
 		}
 	}
 	return out
 }
 
-func assigns(line, name string) bool {
+func assignsVariable(line, name string) bool {
 	return regexp.MustCompile(`\b` + name + `=`).MatchString(line)
 }
 
-// meaning says what a variable is here; means is empty where it is nothing.
-func (t *translation) meaning(name string, known facts) variable {
-	v := variable{name: name}
+// explainVariable says what a variable is here; means is empty where it is nothing.
+func (t *fileTranslation) explainVariable(name string, known jobContext) foreignVariable {
+	v := foreignVariable{name: name}
 	if value, ok := known[name]; ok {
-		v.value, v.means = value, "set by environment, below"
+		v.value, v.meaning = value, "set by environment, below"
 		if strings.Contains(value, "task.index") || strings.Contains(value, "each.value") {
-			v.means += "; $ROOST_TASK_INDEX counts from 0"
+			v.meaning += "; $ROOST_TASK_INDEX counts from 0"
 		}
 		return v
 	}
 	if name == nodeFile {
-		v.means = "set by Roost itself, for processes, below"
+		v.meaning = "set by Roost itself, for processes, below"
 		return v
 	}
-	v.runtime, v.here, v.before = t.atRuntime(name, known)
+	v.runtime, v.roostName, v.preparation = t.runtimeValue(name, known)
 	if v.runtime != "" {
-		v.means = "$" + v.here + ", set at the top of the script"
-		if v.here == "" {
-			v.means = "set at the top of the script"
+		v.meaning = "$" + v.roostName + ", set at the top of the script"
+		if v.roostName == "" {
+			v.meaning = "set at the top of the script"
 		}
 	}
 	return v
 }
 
-// atRuntime says how a shell finds out what the variable holds, and from which variable of ours.
-func (t *translation) atRuntime(name string, known facts) (word, here, before string) {
+// runtimeValue says how a shell finds out what the variable holds, and from which variable of ours.
+func (t *fileTranslation) runtimeValue(name string, known jobContext) (word, here, before string) {
 	_, several := known["array"]
 	switch name {
 	case "SLURM_JOB_ID", "SLURM_JOBID":
@@ -162,17 +162,17 @@ func (t *translation) atRuntime(name string, known facts) (word, here, before st
 const nodeFile = "PBS_NODEFILE"
 
 // size of what is asked for, as the request of one job says it.
-type request struct {
+type requestSize struct {
 	nodes, tasks, perNode, cpus, gpus int // gpus of one machine; tasks of the whole job
 	memory                            int64
 	queue, account, name              string
-	array                             *array
+	array                             *arrayIndexes
 }
 
-// known lists the variables whose values are known before the job runs.
-func (t *translation) known(j *job) facts {
+// knownVariables lists the variables whose values are known before the job runs.
+func (t *fileTranslation) knownVariables(j *jobBlock) jobContext {
 	r := t.request
-	f := facts{}
+	f := jobContext{}
 	set := func(name string, n int) {
 		if n > 0 {
 			f[name] = strconv.Itoa(n)
@@ -180,7 +180,7 @@ func (t *translation) known(j *job) facts {
 	}
 	text := func(name, value string) {
 		if value != "" {
-			f[name] = quoted(value)
+			f[name] = quotedText(value)
 		}
 	}
 	nodes := max(r.nodes, 1)
@@ -207,12 +207,12 @@ func (t *translation) known(j *job) facts {
 		text("SLURM_JOB_PARTITION", r.queue)
 		text("SLURM_JOB_ACCOUNT", r.account)
 		if r.array != nil {
-			least, most := r.array.bounds()
+			least, most := r.array.indexBounds()
 			if j.index != "" {
 				f["SLURM_ARRAY_TASK_ID"] = j.index
 			}
 			f["SLURM_ARRAY_TASK_MIN"], f["SLURM_ARRAY_TASK_MAX"] = strconv.Itoa(least), strconv.Itoa(most)
-			set("SLURM_ARRAY_TASK_COUNT", r.array.count())
+			set("SLURM_ARRAY_TASK_COUNT", r.array.taskCount())
 			set("SLURM_ARRAY_TASK_STEP", r.array.rows[0].step)
 		}
 		return f

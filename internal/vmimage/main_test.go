@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// list reads an archive back: a line for each entry, with its mode, its name, and its content in quotes.
-func list(t *testing.T, data string) []string {
+// listArchive reads an archive back: a line for each entry, with its mode, its name, and its content in quotes.
+func listArchive(t *testing.T, data string) []string {
 	t.Helper()
 	var out []string
 	for {
@@ -79,12 +79,12 @@ func TestArchive(t *testing.T) {
 		`100755 usr/bin/ls "list it" 0:0`,
 		`100755 usr/bin/sh "another" 0:0`,
 	}
-	if got := list(t, string(data)); !slices.Equal(got, want) {
+	if got := listArchive(t, string(data)); !slices.Equal(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestBadArguments(t *testing.T) {
 	for arg, want := range map[string]string{
 		"x": "SOURCE=DEST", "x=y": "DEST beginning with a slash", "=/y": "SOURCE=DEST", "/no/such/file=/y": "no such file",
 	} {

@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // randomEntry is something that a leader may propose. Some of its commands make no sense.
-func randomEntry(rng *rand.Rand, l *Ledger) Entry {
-	who := func() share.Submitter {
-		return share.Submitter{Owner: fmt.Sprint("u", rng.IntN(8)), Group: []string{"", "g1", "g1.x"}[rng.IntN(3)]}
+func randomEntry(rng *rand.Rand, l *Ledger) LogEntry {
+	who := func() fairshare.Submitter {
+		return fairshare.Submitter{Owner: fmt.Sprint("u", rng.IntN(8)), Group: []string{"", "g1", "g1.x"}[rng.IntN(3)]}
 	}
-	e := Entry{At: l.now + rng.Int64N(int64(20*time.Second)) - int64(time.Second), Epoch: l.epoch}
+	e := LogEntry{At: l.now + rng.Int64N(int64(20*time.Second)) - int64(time.Second), Epoch: l.epoch}
 	e.At = max(e.At, 1)
 	switch rng.IntN(12) {
 	case 0:
@@ -30,20 +30,20 @@ func randomEntry(rng *rand.Rand, l *Ledger) Entry {
 		e.Epoch--
 	}
 	for range rng.IntN(3) {
-		e.Holds = append(e.Holds, Hold{who(), 100 * rng.Float64()})
+		e.Holds = append(e.Holds, UsageUpdate{who(), 100 * rng.Float64()})
 	}
 	for range rng.IntN(3) {
-		e.Grants = append(e.Grants, Grant{
-			ID: l.last + 1 + uint64(rng.IntN(3)), Units: 1 + rng.IntN(9), Schedd: "s", Request: 3, Submitter: who(), Band: roost.Batch, Machine: "m1", Started: 77,
+		e.Grants = append(e.Grants, RecordedGrant{
+			ID: l.lastGrant + 1 + uint64(rng.IntN(3)), Units: 1 + rng.IntN(9), Schedd: "s", Request: 3, Submitter: who(), Band: roost.BatchBand, Machine: "m1", Started: 77,
 			Resources: roost.Resources{CPU: 1500, Memory: roost.GiB, GPUs: 1, GPUMemory: 5, Disk: 9}, Stream: rng.IntN(2) == 0, Waiting: rng.IntN(2) == 0, Unit: rng.IntN(3),
-			Limits: []Use{{"matlab", 2}}, Victims: []uint64{4, 0, 9},
+			Limits: []LimitUse{{"matlab", 2}}, Victims: []uint64{4, 0, 9},
 		})
 	}
 	if rng.IntN(4) == 0 {
-		e.Pairs = append(e.Pairs, Pair{fmt.Sprint(rng.IntN(20), ".h"), "m1", time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
+		e.Pairs = append(e.Pairs, AvoidPair{fmt.Sprint(rng.IntN(20), ".h"), "m1", time.Unix(0, l.now+rng.Int64N(int64(time.Minute))), "bad"})
 	}
 	if rng.IntN(4) == 0 {
-		e.Accounts = append(e.Accounts, share.Account{Submitter: who(), Real: rng.Float64(), Used: 1000*rng.Float64() - 100, Factor: 7, At: l.now + rng.Int64N(int64(time.Minute)) - int64(30*time.Second)})
+		e.Accounts = append(e.Accounts, fairshare.SubmitterAccount{Submitter: who(), Real: rng.Float64(), Used: 1000*rng.Float64() - 100, Factor: 7, At: l.now + rng.Int64N(int64(time.Minute)) - int64(30*time.Second)})
 	}
 	for range rng.IntN(3) {
 		e.Commands = append(e.Commands, randomCommand(rng, who()))
@@ -51,9 +51,9 @@ func randomEntry(rng *rand.Rand, l *Ledger) Entry {
 	return e
 }
 
-func randomCommand(rng *rand.Rand, who share.Submitter) Command {
-	wish := []struct {
-		kind Kind
+func randomCommand(rng *rand.Rand, who fairshare.Submitter) AdminCommand {
+	object := []struct {
+		kind ObjectKind
 		text string
 	}{
 		{KindSubmitter, fmt.Sprintf(`{"user":%q,"group":%q,"factor":%d}`, who.Owner, who.Group, rng.IntN(50))},
@@ -64,12 +64,12 @@ func randomCommand(rng *rand.Rand, who share.Submitter) Command {
 		{KindQueue, fmt.Sprintf(`{"name":"q","groups":["g1"],"most":{"cpus":%d}}`, rng.IntN(4))},
 		{KindAdmin, `{"who":"ann","capabilities":["limits"]}`},
 	}[rng.IntN(7)]
-	c := Command{Who: "ann@n1", Trusted: rng.IntN(3) > 0, Verb: Set, Kind: wish.kind, Object: json.RawMessage(wish.text), Whole: rng.IntN(4) == 0, Unsure: rng.IntN(4) == 0}
+	c := AdminCommand{Who: "ann@n1", Trusted: rng.IntN(3) > 0, Verb: VerbSet, Kind: object.kind, Object: json.RawMessage(object.text), Whole: rng.IntN(4) == 0, Unsure: rng.IntN(4) == 0}
 	if rng.IntN(4) == 0 {
-		t, _ := kinds()[wish.kind](c.Object)
-		c.Verb, c.Name = Remove, t.name()
-		if wish.kind == KindSubmitter && rng.IntN(2) == 0 {
-			c.Verb = Reset
+		t, _ := objectReaders()[object.kind](c.Object)
+		c.Verb, c.Name = VerbRemove, t.name()
+		if object.kind == KindSubmitter && rng.IntN(2) == 0 {
+			c.Verb = VerbReset
 		}
 		c.Object = nil
 	}
@@ -126,16 +126,16 @@ func TestHash(t *testing.T) {
 // clock is behind.
 func TestRecover(t *testing.T) {
 	l := New()
-	lead := Entry{At: 1767225600e9, Lead: "c1"}
+	lead := LogEntry{At: 1767225600e9, Lead: "c1"}
 	before := l.Apply(&lead).Epoch
 	l.Recover()
 	l, err := Load(l.Save())
 	if err != nil {
 		t.Fatal(err)
 	}
-	lead = Entry{At: 1767225600e9 - int64(time.Hour), Lead: "c2"}
-	if now := l.Apply(&lead).Epoch; now <= before+unseen {
-		t.Errorf("epoch %d after %d, of which others may have been up to %d later", now, before, unseen)
+	lead = LogEntry{At: 1767225600e9 - int64(time.Hour), Lead: "c2"}
+	if now := l.Apply(&lead).Epoch; now <= before+recoveryEpochGap {
+		t.Errorf("epoch %d after %d, of which others may have been up to %d later", now, before, recoveryEpochGap)
 	}
 }
 
@@ -157,11 +157,11 @@ func TestEntryRoundTrip(t *testing.T) {
 	}
 }
 
-// TestKeepsWhatItDoesNotKnow holds that an object of a newer version passes through.
-func TestKeepsWhatItDoesNotKnow(t *testing.T) {
+// TestUnknownFieldsSurvive holds that an object of a newer version passes through.
+func TestUnknownFieldsSurvive(t *testing.T) {
 	l := New()
-	l.objects["newer"] = map[string]*object{"x": {text: []byte(`{"a":1}`), at: 5}}
-	l.objects[KindLimit] = map[string]*object{"y": {text: []byte(`{"name":"y","count":{"per":"node"}}`), at: 5}}
+	l.objects["newer"] = map[string]*storedObject{"x": {text: []byte(`{"a":1}`), setAt: 5}}
+	l.objects[KindLimit] = map[string]*storedObject{"y": {text: []byte(`{"name":"y","count":{"per":"node"}}`), setAt: 5}}
 	again, err := Load(l.Save())
 	if err != nil || again.Hash() != l.Hash() || len(again.Objects("newer")) != 1 || len(again.Limits()) != 0 {
 		t.Fatalf("%v: %v", err, again)
@@ -211,12 +211,12 @@ func FuzzLoad(f *testing.F) {
 }
 
 // cycleEntry is one cycle's decisions: so many grants, in runs of one request on one machine.
-func cycleEntry(grants int) *Entry {
-	e := &Entry{At: 1767225600e9, Lead: "x"}
+func cycleEntry(grants int) *LogEntry {
+	e := &LogEntry{At: 1767225600e9, Lead: "x"}
 	for i := range grants {
-		e.Grants = append(e.Grants, Grant{
-			ID: uint64(i + 1), Units: 1, Schedd: "submit1.example.org", Request: uint64(i % 100), Submitter: share.Submitter{Owner: fmt.Sprint("user", i%50), Group: "sci.chem"},
-			Band: roost.Batch, Machine: fmt.Sprintf("node%04d.example.org", i), Started: 1767225600e9, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB},
+		e.Grants = append(e.Grants, RecordedGrant{
+			ID: uint64(i + 1), Units: 1, Schedd: "submit1.example.org", Request: uint64(i % 100), Submitter: fairshare.Submitter{Owner: fmt.Sprint("user", i%50), Group: "sci.chem"},
+			Band: roost.BatchBand, Machine: fmt.Sprintf("node%04d.example.org", i), Started: 1767225600e9, Resources: roost.Resources{CPU: 1000, Memory: 2 * roost.GiB},
 		})
 	}
 	return e
@@ -243,7 +243,7 @@ func BenchmarkDecodeApply(b *testing.B) {
 		e.At += int64(i) * int64(200*time.Millisecond) // 5,000 a second
 		l.Apply(e)
 	}
-	b.ReportMetric(float64(len(l.flights)), "flights")
+	b.ReportMetric(float64(len(l.pendingGrants)), "flights")
 }
 
 // BenchmarkJSON is what encoding/json would take for the same.
@@ -256,7 +256,7 @@ func BenchmarkJSON(b *testing.B) {
 			b.Fatal(err)
 		}
 		size = len(text)
-		if err := json.Unmarshal(text, &Entry{}); err != nil {
+		if err := json.Unmarshal(text, &LogEntry{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -277,9 +277,9 @@ func BenchmarkSave(b *testing.B) {
 
 // TestCapabilities holds the table of capabilities against what there is to allow, both ways.
 func TestCapabilities(t *testing.T) {
-	var given []Kind
+	var given []ObjectKind
 	for _, c := range Capabilities() {
-		if c.What == "" || c.Name == "" {
+		if c.Description == "" || c.Name == "" {
 			t.Errorf("capability %q says nothing", c.Name)
 		}
 		if c.Name != CapabilityAll {
@@ -294,10 +294,10 @@ func TestCapabilities(t *testing.T) {
 	for _, kind := range Kinds() {
 		for _, verb := range Verbs(kind) {
 			for _, name := range CapabilityNames() {
-				l.objects[KindAdmin] = map[string]*object{"ann": {thing: Admin{"ann", []string{name}}}}
-				err := l.Check(&Command{Who: "ann@n1", Verb: verb, Kind: kind, Name: "x", Object: []byte("{}")})
-				denied := err != nil && fmt.Sprint(err) == fmt.Sprintf("%s: %v", kind, l.May("ann@n1", Allowing(kind)))
-				if may := name == CapabilityAll || name == Allowing(kind); may == denied {
+				l.objects[KindAdmin] = map[string]*storedObject{"ann": {value: AdminRights{"ann", []string{name}}}}
+				err := l.Check(&AdminCommand{Who: "ann@n1", Verb: verb, Kind: kind, Name: "x", Object: []byte("{}")})
+				denied := err != nil && fmt.Sprint(err) == fmt.Sprintf("%s: %v", kind, l.CheckCapability("ann@n1", CapabilityFor(kind)))
+				if may := name == CapabilityAll || name == CapabilityFor(kind); may == denied {
 					t.Errorf("%s %s with capability %s: %v", verb, kind, name, err)
 				}
 			}
@@ -309,13 +309,13 @@ func TestCapabilities(t *testing.T) {
 func TestSettings(t *testing.T) {
 	l := New()
 	for _, r := range Settings() {
-		if err := (Setting{r.Name, r.Default}).check(l); err != nil {
+		if err := (SettingValue{r.Name, r.Default}).check(l); err != nil {
 			t.Errorf("%s: its default: %v", r.Name, err)
 		}
-		if r.What == "" {
+		if r.Description == "" {
 			t.Errorf("%s says nothing", r.Name)
 		}
-		l.Text(r.Name)
+		l.SettingText(r.Name)
 	}
 }
 
@@ -323,12 +323,12 @@ func TestSettings(t *testing.T) {
 func TestMadeOutlivesChanges(t *testing.T) {
 	l := New()
 	set := func(at int64, text string) {
-		r := l.Apply(&Entry{At: at, Epoch: 1, Commands: []Command{{Trusted: true, Verb: Set, Kind: KindLimit, Object: json.RawMessage(text)}}})
+		r := l.Apply(&LogEntry{At: at, Epoch: 1, Commands: []AdminCommand{{Trusted: true, Verb: VerbSet, Kind: KindLimit, Object: json.RawMessage(text)}}})
 		if r.Err != nil || r.Commands[0] != nil {
 			t.Fatalf("%s: %v, %v", text, r.Err, r.Commands)
 		}
 	}
-	l.Apply(&Entry{At: 1e9, Lead: "a"})
+	l.Apply(&LogEntry{At: 1e9, Lead: "a"})
 	set(2e9, `{"name":"matlab","count":3}`)
 	set(5e9, `{"name":"matlab","count":4}`)
 	again, err := Load(l.Save())
@@ -336,8 +336,8 @@ func TestMadeOutlivesChanges(t *testing.T) {
 		t.Fatalf("saved and loaded: %v", err)
 	}
 	for _, l := range []*Ledger{l, again} {
-		if o := l.Objects(KindLimit)[0]; o.Made.Unix() != 2 || o.At.Unix() != 5 {
-			t.Errorf("made at %v, set at %v; want 2 and 5 seconds", o.Made.Unix(), o.At.Unix())
+		if o := l.Objects(KindLimit)[0]; o.Made.Unix() != 2 || o.SetAt.Unix() != 5 {
+			t.Errorf("made at %v, set at %v; want 2 and 5 seconds", o.Made.Unix(), o.SetAt.Unix())
 		}
 	}
 }

@@ -8,25 +8,25 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // benchCell is a cell of so many machines of ten kinds, and so many classes of ten users with so many tasks in all.
 func benchCell(b *testing.B, machines, classes, tasks int) *Snapshot {
-	s := &Snapshot{Backfill: Backfill{Mode: EASY}}
+	s := &Snapshot{Backfill: BackfillSettings{Mode: EASYBackfill}}
 	for i := range machines {
 		s.Machines = append(s.Machines, benchMachine(b, i, 1))
 	}
 	for i := range classes {
-		who := share.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
+		who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
 		r := roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.Bytes(i%7+1) * roost.GiB}
 		text := fmt.Sprintf(`[Requirements = TARGET.Arch == "X86_64" && TARGET.Generation >= %d; Rank = TARGET.Generation]`, i%5)
-		class, err := NewClass(text, who, roost.Batch, r)
+		class, err := NewClass(text, who, roost.BatchBand, r)
 		if err != nil {
 			b.Fatal(err)
 		}
 		s.Requests = append(s.Requests, &Request{
-			Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Batch, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: i < 4,
+			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.BatchBand, Oldest: int64(i), Wanted: tasks / classes, Class: class, Explain: i < 4,
 		})
 	}
 	return s
@@ -124,12 +124,12 @@ func preemptCell(b *testing.B, machines, classes int) *Snapshot {
 		s.Machines = append(s.Machines, fullMachine(b, i, 1))
 	}
 	for i := range classes {
-		who := share.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
-		class, err := NewClass("[]", who, roost.Production, roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB})
+		who := fairshare.Submitter{Owner: fmt.Sprintf("user%d", i%10)}
+		class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(i%4+1) * 1000, Memory: roost.GiB})
 		if err != nil {
 			b.Fatal(err)
 		}
-		s.Requests = append(s.Requests, &Request{Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Production, Wanted: max(1, machines/classes), Class: class})
+		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.ProductionBand, Wanted: max(1, machines/classes), Class: class})
 	}
 	return s
 }
@@ -138,7 +138,7 @@ func fullMachine(b *testing.B, i int, sequence uint64) *Machine {
 	total := roost.Resources{CPU: 16000, Memory: 64 * roost.GiB, Disk: roost.TiB}
 	var claims strings.Builder
 	for k := range 16 {
-		fmt.Fprintf(&claims, `[Id = %d; Owner = "o"; Band = "%v"; Cpus = 1; Memory = 4096; Since = %d; Job = "%d[0].s"],`, k+1, roost.Band(k%2), 1_000_000-(i*k)%5000, k)
+		fmt.Fprintf(&claims, `[Id = %d; Owner = "o"; Band = "%v"; Cpus = 1; Memory = 4096; Since = %d; Job = "%d[0].s"],`, k+1, roost.PriorityBand(k%2), 1_000_000-(i*k)%5000, k)
 	}
 	free := roost.Resources{Disk: total.Disk}
 	ad := machineAd(b, fmt.Sprintf("node%06d", i), total, free, "Claims = {"+strings.TrimSuffix(claims.String(), ",")+"}")
@@ -151,7 +151,7 @@ func BenchmarkPreempt(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%d", size.machines, size.classes), func(b *testing.B) {
 			s := preemptCell(b, size.machines, size.classes)
 			for b.Loop() {
-				grants := len(NewMatcher().Plan(afresh(s)).Grants)
+				grants := len(NewMatcher().Plan(newMatcherCopy(s)).Grants)
 				b.ReportMetric(float64(grants), "grants/op")
 			}
 		})
@@ -162,7 +162,7 @@ func BenchmarkPreempt(b *testing.B) {
 func BenchmarkSpared(b *testing.B) {
 	s, matcher := preemptCell(b, 10_000, 100), NewMatcher()
 	for _, r := range s.Requests {
-		class, err := NewClass("[]", r.Submitter, roost.Production, roost.Resources{CPU: 16000, Memory: 65 * roost.GiB})
+		class, err := NewClass("[]", r.Submitter, roost.ProductionBand, roost.Resources{CPU: 16000, Memory: 65 * roost.GiB})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -8,42 +8,42 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
-// day is a pool over a day of virtual time: users who always want more, tasks that take a while, fair share as the negotiator keeps it.
-type day struct {
-	t       *testing.T
-	now     time.Time
-	rng     *rand.Rand
-	book    *share.Book
-	matcher *Matcher
-	cell    *Snapshot
-	users   []*dayUser
-	ends    map[int64][]dayTask // by unix second
-	total   roost.Resources
+// simulatedDay is a pool over a day of virtual time: users who always want more, tasks that take a while, fair share as the negotiator keeps it.
+type simulatedDay struct {
+	t            *testing.T
+	now          time.Time
+	rng          *rand.Rand
+	accountant   *fairshare.Accountant
+	matcher      *Matcher
+	cell         *Snapshot
+	users        []*simulatedUser
+	endsBySecond map[int64][]simulatedTask // by unix second
+	total        roost.Resources
 }
 
-type dayUser struct {
-	share.Submitter
-	request *Request
-	held    roost.Resources
-	took    float64 // core-seconds
-	waited  time.Duration
-	longest time.Duration // without anything running
+type simulatedUser struct {
+	fairshare.Submitter
+	request     *Request
+	usage       roost.Resources
+	coreSeconds float64 // core-seconds
+	waited      time.Duration
+	longest     time.Duration // without anything running
 }
 
-type dayTask struct {
-	user    *dayUser
-	machine int
-	r       roost.Resources
+type simulatedTask struct {
+	user      *simulatedUser
+	machine   int
+	resources roost.Resources
 }
 
 // newDay is a pool of so many machines of sixteen cores.
-func newDay(t *testing.T, seed uint64, machines int) *day {
-	d := &day{
-		t: t, now: time.Unix(1_000_000, 0), rng: rand.New(rand.NewPCG(seed, 11)), book: share.NewBook(share.HalfLife), matcher: NewMatcher(),
-		cell: &Snapshot{Standing: map[share.Submitter]Standing{}}, ends: map[int64][]dayTask{},
+func newDay(t *testing.T, seed uint64, machines int) *simulatedDay {
+	d := &simulatedDay{
+		t: t, now: time.Unix(1_000_000, 0), rng: rand.New(rand.NewPCG(seed, 11)), accountant: fairshare.NewAccountant(fairshare.HalfLife), matcher: NewMatcher(),
+		cell: &Snapshot{Shares: map[fairshare.Submitter]SubmitterShare{}}, endsBySecond: map[int64][]simulatedTask{},
 	}
 	for i := range machines {
 		r := roost.Resources{CPU: 16_000, Memory: 64 * roost.GiB}
@@ -54,40 +54,40 @@ func newDay(t *testing.T, seed uint64, machines int) *day {
 	return d
 }
 
-// user adds one who wants tasks of so many cores without end.
-func (d *day) user(group, owner string, factor float64, cores roost.MilliCPU) *dayUser {
-	u := &dayUser{Submitter: share.Submitter{Group: group, Owner: owner}}
-	class, err := NewClass("", u.Submitter, roost.Batch, roost.Resources{CPU: 1000 * cores, Memory: roost.GiB})
+// addUser adds one who wants tasks of so many cores without end.
+func (d *simulatedDay) addUser(group, owner string, factor float64, cores roost.MilliCPU) *simulatedUser {
+	u := &simulatedUser{Submitter: fairshare.Submitter{Group: group, Owner: owner}}
+	class, err := NewClass("", u.Submitter, roost.BatchBand, roost.Resources{CPU: 1000 * cores, Memory: roost.GiB})
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	u.request = &Request{Key: Key{"s", uint64(len(d.users))}, Submitter: u.Submitter, Band: roost.Batch, Class: class}
+	u.request = &Request{Key: RequestKey{"s", uint64(len(d.users))}, Submitter: u.Submitter, Band: roost.BatchBand, Class: class}
 	d.users, d.cell.Requests = append(d.users, u), append(d.cell.Requests, u.request)
-	d.book.SetFactor(d.now, u.Submitter, factor)
+	d.accountant.SetFactor(d.now, u.Submitter, factor)
 	return u
 }
 
 // run lets so much time pass, in steps of ten seconds. Tasks take from one to twenty minutes.
-func (d *day) run(length time.Duration) {
+func (d *simulatedDay) run(length time.Duration) {
 	const step = 10 * time.Second
 	for end := d.now.Add(length); d.now.Before(end); d.now = d.now.Add(step) {
-		for _, task := range d.ends[d.now.Unix()] {
-			task.user.held = task.user.held.Sub(task.r)
-			d.free(task.machine, task.r)
+		for _, task := range d.endsBySecond[d.now.Unix()] {
+			task.user.usage = task.user.usage.Sub(task.resources)
+			d.addFree(task.machine, task.resources)
 		}
-		delete(d.ends, d.now.Unix())
+		delete(d.endsBySecond, d.now.Unix())
 		d.cell.Now = d.now
 		for _, u := range d.users {
 			u.request.Wanted = 1000
-			d.cell.Standing[u.Submitter] = Standing{Effective: d.book.Effective(d.now, u.Submitter), Held: u.held}
+			d.cell.Shares[u.Submitter] = SubmitterShare{EffectivePriority: d.accountant.EffectivePriority(d.now, u.Submitter), Usage: u.usage}
 		}
 		for _, g := range d.matcher.Plan(d.cell).Grants {
-			d.start(g)
+			d.startTask(g)
 		}
 		for _, u := range d.users {
-			d.book.Hold(d.now, u.Submitter, share.Weight(u.held, d.total))
-			u.took += share.Weight(u.held, d.total) * step.Seconds()
-			if u.waited += step; u.held.CPU > 0 {
+			d.accountant.SetUsage(d.now, u.Submitter, fairshare.CoresWorth(u.usage, d.total))
+			u.coreSeconds += fairshare.CoresWorth(u.usage, d.total) * step.Seconds()
+			if u.waited += step; u.usage.CPU > 0 {
 				u.waited = 0
 			}
 			u.longest = max(u.longest, u.waited)
@@ -95,35 +95,35 @@ func (d *day) run(length time.Duration) {
 	}
 }
 
-func (d *day) start(g Grant) {
+func (d *simulatedDay) startTask(g Grant) {
 	for i, m := range d.cell.Machines {
 		if m != g.Machine {
 			continue
 		}
 		for range g.Units {
 			u, r := d.users[g.Request.Key.ID], g.Request.Class.Resources
-			u.held = u.held.Add(r)
-			d.free(i, roost.Resources{}.Sub(r))
+			u.usage = u.usage.Add(r)
+			d.addFree(i, roost.Resources{}.Sub(r))
 			end := d.now.Unix() + int64(10*(6+d.rng.IntN(114)))
-			d.ends[end] = append(d.ends[end], dayTask{u, i, r})
+			d.endsBySecond[end] = append(d.endsBySecond[end], simulatedTask{u, i, r})
 		}
 		return
 	}
 }
 
-// free gives a machine's resources back, or takes them.
-func (d *day) free(i int, r roost.Resources) {
+// addFree gives a machine's resources back, or takes them.
+func (d *simulatedDay) addFree(i int, r roost.Resources) {
 	old := d.cell.Machines[i]
 	m := *old
-	m.Free, m.stream, m.in = m.Free.Add(r), m.stream+r.CPU, nil
+	m.Free, m.streamFree, m.inMatcher = m.Free.Add(r), m.streamFree+r.CPU, nil
 	m.Sequence++
 	d.cell.Machines[i] = &m
 }
 
-// forget begins to count.
-func (d *day) forget() {
+// startCounting begins to count.
+func (d *simulatedDay) startCounting() {
 	for _, u := range d.users {
-		u.took, u.longest = 0, 0
+		u.coreSeconds, u.longest = 0, 0
 	}
 }
 
@@ -135,54 +135,54 @@ func (d *day) forget() {
 // that way out by the formulae themselves, second by second.
 func TestDayOfTwoUsers(t *testing.T) {
 	d := newDay(t, 1, 20)
-	ann, bob := d.user("", "ann", 1000, 1), d.user("", "bob", 2000, 1)
+	ann, bob := d.addUser("", "ann", 1000, 1), d.addUser("", "bob", 2000, 1)
 	d.run(time.Hour) // until every core is in use, and no longer by those who came first
 	pool := d.total.CPU.Cores()
-	pa, pb := d.book.Real(d.now, ann.Submitter), d.book.Real(d.now, bob.Submitter)
-	d.forget()
+	pa, pb := d.accountant.RealPriority(d.now, ann.Submitter), d.accountant.RealPriority(d.now, bob.Submitter)
+	d.startCounting()
 	var wantAnn, wantBob float64
 	for range 24 * 60 {
-		ea, eb := 1/(max(share.LeastPriority, pa)*1000), 1/(max(share.LeastPriority, pb)*2000)
+		ea, eb := 1/(max(fairshare.LeastPriority, pa)*1000), 1/(max(fairshare.LeastPriority, pb)*2000)
 		sa, sb := pool*ea/(ea+eb), pool*eb/(ea+eb)
 		wantAnn, wantBob = wantAnn+60*sa, wantBob+60*sb
-		beta := math.Exp2(-60 / share.HalfLife.Seconds())
+		beta := math.Exp2(-60 / fairshare.HalfLife.Seconds())
 		pa, pb = beta*pa+(1-beta)*sa, beta*pb+(1-beta)*sb
 	}
 	d.run(24 * time.Hour)
-	within(t, ann, wantAnn)
-	within(t, bob, wantBob)
+	checkUsed(t, ann, wantAnn)
+	checkUsed(t, bob, wantBob)
 }
 
 // TestDayOfTwoGroups holds that two groups with quotas of a quarter and three quarters have used just that after a day, within 1 %, whoever has how many
 // users, and that inside a group users share by their factors.
 func TestDayOfTwoGroups(t *testing.T) {
 	d := newDay(t, 2, 20)
-	d.cell.Groups = []share.Group{{Name: "chem", Quota: 0.25, Dynamic: true, Surplus: true}, {Name: "physics", Quota: 0.75, Dynamic: true, Surplus: true}}
-	chem := []*dayUser{d.user("chem", "ann", 1000, 1), d.user("chem", "bob", 1000, 1), d.user("chem", "cid", 1000, 2)}
-	physics := d.user("physics", "dan", 1000, 1)
+	d.cell.Groups = []fairshare.AccountingGroup{{Name: "chem", Quota: 0.25, Dynamic: true, AcceptsSurplus: true}, {Name: "physics", Quota: 0.75, Dynamic: true, AcceptsSurplus: true}}
+	chem := []*simulatedUser{d.addUser("chem", "ann", 1000, 1), d.addUser("chem", "bob", 1000, 1), d.addUser("chem", "cid", 1000, 2)}
+	physics := d.addUser("physics", "dan", 1000, 1)
 	d.run(time.Hour)
-	d.forget()
+	d.startCounting()
 	d.run(24 * time.Hour)
 	pool := d.total.CPU.Cores() * 86400
-	within(t, physics, 0.75*pool)
+	checkUsed(t, physics, 0.75*pool)
 	sum := 0.0
 	for _, u := range chem {
-		sum += u.took
-		within(t, u, 0.25*pool/3)
+		sum += u.coreSeconds
+		checkUsed(t, u, 0.25*pool/3)
 	}
 	if math.Abs(sum-0.25*pool) > 0.01*0.25*pool {
 		t.Errorf("chem used %.0f core-seconds, want %.0f", sum, 0.25*pool)
 	}
 }
 
-// within holds that a user has used what the formulae give, within 1 %, and never waited long.
-func within(t *testing.T, u *dayUser, want float64) {
+// checkUsed holds that a user has used what the formulae give, within 1 %, and never waited long.
+func checkUsed(t *testing.T, u *simulatedUser, want float64) {
 	t.Helper()
-	if off := u.took/want - 1; math.Abs(off) > 0.01 {
-		t.Errorf("%v used %.0f core-seconds, want %.0f: %+.2f %%", u.Submitter, u.took, want, 100*off)
+	if off := u.coreSeconds/want - 1; math.Abs(off) > 0.01 {
+		t.Errorf("%v used %.0f core-seconds, want %.0f: %+.2f %%", u.Submitter, u.coreSeconds, want, 100*off)
 	}
 	if u.longest > 0 {
 		t.Errorf("%v had nothing for %v", u.Submitter, u.longest)
 	}
-	t.Logf("%v: %.0f of %.0f", u.Submitter, u.took, want)
+	t.Logf("%v: %.0f of %.0f", u.Submitter, u.coreSeconds, want)
 }

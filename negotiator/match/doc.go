@@ -3,11 +3,11 @@
 //
 // # The order
 //
-// Bands go from high to low; a band sees what the higher ones have left. Within a band submitters take turns by fair share ([share.Turns]). Within a
+// Bands go from high to low; a band sees what the higher ones have left. Within a band submitters take turns by fair share ([fairshare.TurnQueue]). Within a
 // submitter the request with the highest priority goes first, then the oldest; one that finds no machine does not block those behind it. Stream
 // requests come before the batch of their band, the oldest first, and take no turns: see stream.go.
 //
-// Where there are groups with quotas, the bands below prod are held to them: see [share.Divide]. Groups are served one after the other, the one that
+// Where there are groups with quotas, the bands below prod are held to them: see [fairshare.DivideQuotas]. Groups are served one after the other, the one that
 // has least of its quota first, and their submitters take turns inside them. A submitter below its floor goes before the others, and none gets
 // past its ceiling.
 //
@@ -18,7 +18,7 @@
 //
 //	the highest Rank
 //	then the most expressions of Prefer that hold
-//	then the fewest Packages missing
+//	then the fewest PreferredPackages missing
 //	then the fewest units of the job in its failure domain, which is the machine's value of the attribute that Spread names
 //	then the least score: stranded resources, and half-used machines (see [score]); where there are GPUs, those that become useless (see [fragmentScore])
 //	then the first name
@@ -40,15 +40,15 @@
 //
 // # Gangs, and the time to come
 //
-// A gang is placed whole or not at all. Its units may ask for different things (see cast.go), and want a machine each. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
+// A gang is placed whole or not at all. Its units may ask for different things (see parts.go), and want a machine each. Who finds no room has it held from the time on at which it fits (see [Backfill]); reservations and drains are
 // holds, too. Where something is held, others take only what is free beside it for as long as they run (package forecast).
 //
 // Its machines may have to have something in common: see together.go. A unit, of a gang or not, may want its machine alone, and then takes all of it: see
-// alone.go.
+// onlyConjunct.go.
 //
 // # Preemption
 //
-// A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preempt.go. A gang does so as a whole, or not at
+// A unit that finds no room when its turn comes may displace claims of lower bands ([Preemption]): see preemptForUnit.go. A gang does so as a whole, or not at
 // all: see displace.go.
 //
 // # Waiting on a machine

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // fullCell makes a cell of plain machines on which nothing is free, and several requests of production, some of one shape.
 func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Now: time.Unix(100_000, 0), Standing: map[share.Submitter]Standing{}}
+	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 2 + rng.IntN(4) {
 		var claims []string
 		var total roost.Resources
@@ -23,78 +23,78 @@ func fullCell(t *testing.T, rng *rand.Rand) *Snapshot {
 			cores := 1 + rng.IntN(4)
 			total = total.Add(roost.Resources{CPU: roost.MilliCPU(cores) * 1000, Memory: roost.GiB})
 			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = %d; Memory = 1024; Since = %d; Once = %v; Job = "%d[%d].h"]`,
-				id+1, roost.Band(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3) == 0, rng.IntN(3), id))
+				id+1, roost.PriorityBand(rng.IntN(5)*3/4), cores, 100_000-rng.IntN(20), rng.IntN(3) == 0, rng.IntN(3), id))
 		}
 		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, roost.Resources{}, "Claims = {"+strings.Join(claims, ",")+"}"))
-		if m.Unclear != nil {
-			t.Fatal(m.Unclear)
+		if m.ClaimsUnknown != nil {
+			t.Fatal(m.ClaimsUnknown)
 		}
 		s.Machines = append(s.Machines, m)
 	}
 	if rng.IntN(3) == 0 {
-		s.Preemption = Preemption{Bounded: true, Cell: rng.IntN(12), PerJob: 1 + rng.IntN(4), Evicted: map[string]int{"1.h": 1}}
+		s.Preemption = PreemptionPolicy{HasBudgets: true, MaxInCycle: rng.IntN(12), PerJob: 1 + rng.IntN(4), EvictionsByJob: map[string]int{"1.h": 1}}
 	}
-	who := share.Submitter{Owner: "boss"}
+	who := fairshare.Submitter{Owner: "boss"}
 	for i := range 1 + rng.IntN(4) {
-		class, err := NewClass("[]", who, roost.Production, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(6)) * 1000, Memory: roost.MiB})
+		class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(6)) * 1000, Memory: roost.MiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Requests = append(s.Requests, &Request{Key: Key{"s", uint64(i)}, Submitter: who, Band: roost.Production, Oldest: int64(i), Wanted: 1 + rng.IntN(4), Class: class})
+		s.Requests = append(s.Requests, &Request{Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: roost.ProductionBand, Oldest: int64(i), Wanted: 1 + rng.IntN(4), Class: class})
 	}
 	return s
 }
 
-// reckoning is how a naive matcher sees a cell in which nothing is free: who is left, and what those leave who go that is nobody's yet.
-type reckoning struct {
+// evictionOracle is how a naive matcher sees a cell in which nothing is free: who is left, and what those leave who go that is nobody's yet.
+type evictionOracle struct {
 	*Snapshot
-	gone   map[*Claim]bool
-	left   map[*Machine]roost.MilliCPU
-	stages []*Machine
-	count  int
-	byJob  map[string]int
+	evicted          map[*MachineClaim]bool
+	freedCPU         map[*Machine]roost.MilliCPU
+	vacatingMachines []*Machine
+	count            int
+	byJob            map[string]int
 }
 
-func (e *reckoning) spares(c *Claim) bool {
+func (e *evictionOracle) exceedsBudget(c *MachineClaim) bool {
 	b := &e.Preemption
-	return b.Bounded && e.byJob[c.JobName()]+b.Evicted[c.JobName()] >= b.PerJob
+	return b.HasBudgets && e.byJob[c.JobName()]+b.EvictionsByJob[c.JobName()] >= b.PerJob
 }
 
-// awaits reports whether a unit waits for room that is being made, and takes that.
-func (e *reckoning) awaits(r *Request) bool {
-	for _, m := range e.stages {
-		if e.left[m] >= r.Class.Resources.CPU {
-			e.left[m] -= r.Class.Resources.CPU
+// usesVacatingRoom reports whether a unit waits for room that is being made, and takes that.
+func (e *evictionOracle) usesVacatingRoom(r *Request) bool {
+	for _, m := range e.vacatingMachines {
+		if e.freedCPU[m] >= r.Class.Resources.CPU {
+			e.freedCPU[m] -= r.Class.Resources.CPU
 			return true
 		}
 	}
 	return false
 }
 
-// best is the least that it costs to make room for a unit, all sets of claims of all machines tried; sure is false where what the budgets bear of a set as a
+// cheapestEviction is the least that it costs to make room for a unit, all sets of claims of all machines tried; sure is false where what the budgets bear of a set as a
 // whole decided, of which the matcher may despair early.
-func (e *reckoning) best(r *Request) (least cost, found, sure bool) {
+func (e *evictionOracle) cheapestEviction(r *Request) (least victimCost, found, sure bool) {
 	sure = true
 	for _, m := range e.Machines {
 		for set := 1; set < 1<<len(m.Claims); set++ {
-			var price cost
+			var price victimCost
 			var cpu roost.MilliCPU
 			ok, n, jobs := true, 0, map[string]int{}
 			for i := range m.Claims {
 				if c := &m.Claims[i]; set&(1<<i) != 0 {
-					ok = ok && !e.gone[c] && !c.Band.Prod() && !e.spares(c)
-					price, cpu, n = price.with(c, e.Now.Unix()), cpu+c.Resources.CPU, n+1
+					ok = ok && !e.evicted[c] && !c.Band.IsProd() && !e.exceedsBudget(c)
+					price, cpu, n = price.plus(c, e.Now.Unix()), cpu+c.Resources.CPU, n+1
 					jobs[c.JobName()]++
 				}
 			}
 			if !ok || cpu < r.Class.Resources.CPU {
 				continue
 			}
-			if b := &e.Preemption; b.Bounded {
+			if b := &e.Preemption; b.HasBudgets {
 				for job, n := range jobs {
-					ok = ok && e.byJob[job]+b.Evicted[job]+n <= b.PerJob
+					ok = ok && e.byJob[job]+b.EvictionsByJob[job]+n <= b.PerJob
 				}
-				if ok = ok && e.count+n <= b.Cell; !ok {
+				if ok = ok && e.count+n <= b.MaxInCycle; !ok {
 					sure = false
 				}
 			}
@@ -106,8 +106,8 @@ func (e *reckoning) best(r *Request) (least cost, found, sure bool) {
 	return least, found, sure
 }
 
-// follow does what a grant says, and returns what that costs.
-func (e *reckoning) follow(t *testing.T, g *Grant) (price cost) {
+// applyGrant does what a grant says, and returns what that costs.
+func (e *evictionOracle) applyGrant(t *testing.T, g *Grant) (price victimCost) {
 	cpu := -g.Request.Class.Resources.CPU
 	for _, id := range g.Victims {
 		for i := range g.Machine.Claims {
@@ -115,19 +115,19 @@ func (e *reckoning) follow(t *testing.T, g *Grant) (price cost) {
 			if c.ID != id {
 				continue
 			}
-			if e.gone[c] || e.spares(c) {
+			if e.evicted[c] || e.exceedsBudget(c) {
 				t.Fatalf("claim %d of %s goes again, or its job has lost enough", id, g.Machine.Name)
 			}
-			e.gone[c], cpu, price = true, cpu+c.Resources.CPU, price.with(c, e.Now.Unix())
+			e.evicted[c], cpu, price = true, cpu+c.Resources.CPU, price.plus(c, e.Now.Unix())
 			e.count++
 			e.byJob[c.JobName()]++
 		}
 	}
-	if e.Preemption.Bounded && e.count > e.Preemption.Cell {
-		t.Fatalf("%d go, and %d may", e.count, e.Preemption.Cell)
+	if e.Preemption.HasBudgets && e.count > e.Preemption.MaxInCycle {
+		t.Fatalf("%d go, and %d may", e.count, e.Preemption.MaxInCycle)
 	}
-	e.left[g.Machine] += cpu
-	e.stages = append(e.stages, g.Machine)
+	e.freedCPU[g.Machine] += cpu
+	e.vacatingMachines = append(e.vacatingMachines, g.Machine)
 	return price
 }
 
@@ -138,31 +138,31 @@ func TestEvictionsInTurn(t *testing.T) {
 		s := fullCell(t, rand.New(rand.NewPCG(seed, 9)))
 		plan := NewMatcher().Plan(s)
 		checkPlan(t, s, plan)
-		e := &reckoning{Snapshot: s, gone: map[*Claim]bool{}, left: map[*Machine]roost.MilliCPU{}, byJob: map[string]int{}}
+		e := &evictionOracle{Snapshot: s, evicted: map[*MachineClaim]bool{}, freedCPU: map[*Machine]roost.MilliCPU{}, byJob: map[string]int{}}
 		grants := plan.Grants
 		for _, r := range s.Requests {
 			for range r.Wanted {
-				if e.awaits(r) {
+				if e.usesVacatingRoom(r) {
 					continue
 				}
-				least, found, sure := e.best(r)
+				least, found, sure := e.cheapestEviction(r)
 				if len(grants) == 0 || grants[0].Request != r {
 					if found && sure {
-						t.Fatalf("seed %d: nothing more for %v, and %+v would do\n%s", seed, r.Key, least, show(plan.Grants))
+						t.Fatalf("seed %d: nothing more for %v, and %+v would do\n%s", seed, r.Key, least, grantsText(plan.Grants))
 					}
 					break
 				}
-				price := e.follow(t, &grants[0])
+				price := e.applyGrant(t, &grants[0])
 				if grants = grants[1:]; sure && price != least {
-					t.Fatalf("seed %d: %v costs %+v, and the least is %+v\n%s", seed, r.Key, price, least, show(plan.Grants))
+					t.Fatalf("seed %d: %v costs %+v, and the least is %+v\n%s", seed, r.Key, price, least, grantsText(plan.Grants))
 				}
-				if evictions++; s.Preemption.Bounded {
+				if evictions++; s.Preemption.HasBudgets {
 					bounded++
 				}
 			}
 		}
 		if len(grants) > 0 {
-			t.Fatalf("seed %d: too much is granted\n%s", seed, show(plan.Grants))
+			t.Fatalf("seed %d: too much is granted\n%s", seed, grantsText(plan.Grants))
 		}
 	}
 	if evictions < 2000 || bounded < 200 {
@@ -172,57 +172,57 @@ func TestEvictionsInTurn(t *testing.T) {
 
 // gangCell makes a cell whose machines are full, or nearly, of claims of one core, and a gang of production of which each unit wants as many cores.
 func gangCell(t *testing.T, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Now: time.Unix(100_000, 0), Standing: map[share.Submitter]Standing{}}
+	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(4) {
 		var claims []string
 		n, free := rng.IntN(8), rng.IntN(3)
 		for id := range n {
 			claims = append(claims, fmt.Sprintf(`[Id = %d; Owner = "u"; Band = "%v"; Cpus = 1; Memory = 1; Since = %d; Job = "%d[%d].h"]`,
-				id+1, roost.Band(rng.IntN(5)*3/4), 100_000-rng.IntN(20), rng.IntN(3), id))
+				id+1, roost.PriorityBand(rng.IntN(5)*3/4), 100_000-rng.IntN(20), rng.IntN(3), id))
 		}
 		total := roost.Resources{CPU: roost.MilliCPU(n+free) * 1000, Memory: roost.GiB}
 		left := roost.Resources{CPU: roost.MilliCPU(free) * 1000, Memory: roost.GiB - roost.Bytes(n)*roost.MiB}
 		m := NewMachine(fmt.Sprintf("m%d", i), 1, 1, machineAd(t, fmt.Sprintf("m%d", i), total, left, "Claims = {"+strings.Join(claims, ",")+"}"))
-		if m.Unclear != nil {
-			t.Fatal(m.Unclear)
+		if m.ClaimsUnknown != nil {
+			t.Fatal(m.ClaimsUnknown)
 		}
 		s.Machines = append(s.Machines, m)
 	}
 	if rng.IntN(3) == 0 {
-		s.Preemption = Preemption{Bounded: true, Cell: rng.IntN(9), PerJob: 100}
+		s.Preemption = PreemptionPolicy{HasBudgets: true, MaxInCycle: rng.IntN(9), PerJob: 100}
 	}
-	who, gang := share.Submitter{Owner: "boss"}, 2+rng.IntN(4)
-	class, err := NewClass("[]", who, roost.Production, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(3)) * 1000, Memory: roost.MiB})
+	who, gang := fairshare.Submitter{Owner: "boss"}, 2+rng.IntN(4)
+	class, err := NewClass("[]", who, roost.ProductionBand, roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(3)) * 1000, Memory: roost.MiB})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Requests = []*Request{{Key: Key{"s", 1}, Submitter: who, Band: roost.Production, Wanted: gang, Gang: gang, Class: class}}
+	s.Requests = []*Request{{Key: RequestKey{"s", 1}, Submitter: who, Band: roost.ProductionBand, Wanted: gang, Gang: gang, Class: class}}
 	return s
 }
 
-// cheapest is the least that it costs to have so many units on a machines from the first on, all ways tried; of claims of one core each.
-func cheapest(s *Snapshot, machines []*Machine, units int) (least cost, ok bool) {
+// cheapestGangEviction is the least that it costs to have so many units on a machines from the first on, all ways tried; of claims of one core each.
+func cheapestGangEviction(s *Snapshot, machines []*Machine, units int) (least victimCost, ok bool) {
 	if len(machines) == 0 {
-		return cost{}, units == 0
+		return victimCost{}, units == 0
 	}
 	m, cores := machines[0], s.Requests[0].Class.Resources.CPU
-	var prey []*Claim
+	var preemptibleClaims []*MachineClaim
 	for i := range m.Claims {
-		if !m.Claims[i].Band.Prod() {
-			prey = append(prey, &m.Claims[i])
+		if !m.Claims[i].Band.IsProd() {
+			preemptibleClaims = append(preemptibleClaims, &m.Claims[i])
 		}
 	}
-	slices.SortFunc(prey, func(a, b *Claim) int {
-		return cmp.Or(cmp.Compare(a.Band, b.Band), cmp.Compare(a.lost(s.Now.Unix()), b.lost(s.Now.Unix())))
+	slices.SortFunc(preemptibleClaims, func(a, b *MachineClaim) int {
+		return cmp.Or(cmp.Compare(a.Band, b.Band), cmp.Compare(a.lostWork(s.Now.Unix()), b.lostWork(s.Now.Unix())))
 	})
 	for n := range units + 1 {
 		missing := max(0, int(roost.MilliCPU(n)*cores-m.Free.CPU+999)/1000)
-		if missing > len(prey) {
+		if missing > len(preemptibleClaims) {
 			break
 		}
-		rest, fits := cheapest(s, machines[1:], units-n)
-		for _, c := range prey[:missing] {
-			rest = rest.with(c, s.Now.Unix())
+		rest, fits := cheapestGangEviction(s, machines[1:], units-n)
+		for _, c := range preemptibleClaims[:missing] {
+			rest = rest.plus(c, s.Now.Unix())
 		}
 		if fits && (!ok || rest.less(least)) {
 			least, ok = rest, true
@@ -238,34 +238,34 @@ func TestGangEvictionIsLeast(t *testing.T) {
 		s := gangCell(t, rand.New(rand.NewPCG(seed, 11)))
 		plan := NewMatcher().Plan(s)
 		checkPlan(t, s, plan)
-		least, ok := cheapest(s, s.Machines, s.Requests[0].Gang)
+		least, ok := cheapestGangEviction(s, s.Machines, s.Requests[0].Gang)
 		units, victims := 0, 0
 		for _, g := range plan.Grants {
 			units, victims = units+g.Units, victims+len(g.Victims)
 		}
-		if b := &s.Preemption; b.Bounded && least.batch+least.free > b.Cell {
-			if units != 0 && units != s.Requests[0].Gang || victims > b.Cell {
-				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.Cell, show(plan.Grants))
+		if b := &s.Preemption; b.HasBudgets && least.batchTasks+least.freeTasks > b.MaxInCycle {
+			if units != 0 && units != s.Requests[0].Gang || victims > b.MaxInCycle {
+				t.Fatalf("seed %d: %d units for %d victims, and %d may go\n%s", seed, units, victims, b.MaxInCycle, grantsText(plan.Grants))
 			}
 			continue // dearer ones may be fewer
 		}
 		if !ok {
 			if none++; len(plan.Grants) > 0 {
-				t.Fatalf("seed %d: %s, and there is no room for the whole gang", seed, show(plan.Grants))
+				t.Fatalf("seed %d: %s, and there is no room for the whole gang", seed, grantsText(plan.Grants))
 			}
 			continue
 		}
-		var price cost
+		var price victimCost
 		for i := range plan.Grants {
 			g := &plan.Grants[i]
 			for _, id := range g.Victims {
-				price = price.with(&g.Machine.Claims[id-1], s.Now.Unix())
+				price = price.plus(&g.Machine.Claims[id-1], s.Now.Unix())
 			}
 		}
 		if units != s.Requests[0].Gang || price != least {
-			t.Fatalf("seed %d: %d units at %+v, and the least is %+v\n%s", seed, units, price, least, show(plan.Grants))
+			t.Fatalf("seed %d: %d units at %+v, and the least is %+v\n%s", seed, units, price, least, grantsText(plan.Grants))
 		}
-		if price != (cost{}) {
+		if price != (victimCost{}) {
 			whole++
 		}
 	}
@@ -283,20 +283,20 @@ func TestFailedGangLeavesNoTrace(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			s = fullCell(t, rng)
 		}
-		want := show(NewMatcher().Plan(afresh(s)).Grants)
+		want := grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants)
 		first := *s.Requests[0]
 		class := *first.Class
 		first.Key.ID, first.Oldest, first.Gang, first.Class = 99, -1, 2+rng.IntN(5), &class
 		first.Wanted = first.Gang
 		s.Requests = append(s.Requests, &first)
-		s = afresh(s)
+		s = newMatcherCopy(s)
 		plan := NewMatcher().Plan(s)
 		checkPlan(t, s, plan)
 		if slices.ContainsFunc(plan.Grants, func(g Grant) bool { return g.Gang != 0 }) {
 			continue
 		}
 		failed++
-		if got := show(plan.Grants); got != want {
+		if got := grantsText(plan.Grants); got != want {
 			t.Fatalf("seed %d: with a gang that fails:\n%swithout it:\n%s", seed, got, want)
 		}
 	}

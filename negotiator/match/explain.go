@@ -8,62 +8,62 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/negotiator/forecast"
+	"github.com/roost-batch/roost/negotiator/timeline"
 )
 
-// Explanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
+// WaitExplanation says why a request waits. Each machine is counted once: as drained, or not meeting the Requirements, or refusing by its own
 // policy, or too small even when empty, or having refused lately, or reserved, or busy, or held for others, whichever comes first.
-type Explanation struct {
-	Machines   int
-	Reasons    []Reason    // most machines first
-	Summary    string      // one sentence
-	Brief      string      // the same in a few words, for a list
-	Advice     []string    // the smallest changes that would help, best first
-	Ahead      int         // units that wait in front of it, as fair share has it now: see position.go
-	Higher     int         // of those, the ones of higher bands
-	Own        int         // and of its own submitter
-	Waiting    int         // units that wait in all
-	Conditions []Condition // what the request and the machines ask of each other, each for itself; none if all machines match
-	Conflicts  []string    // conditions that no machine meets together
-	Nearest    []string    // the machines that miss fewest conditions
-	Estimate
+type WaitExplanation struct {
+	Machines     int
+	Reasons      []WaitReason       // most machines first
+	Summary      string             // one sentence
+	Brief        string             // the same in a few words, for a list
+	Advice       []string           // the smallest changes that would help, best first
+	UnitsAhead   int                // units that wait in front of it, as fair share has it now: see position.go
+	HigherAhead  int                // of those, the ones of higher bands
+	OwnAhead     int                // and of its own submitter
+	UnitsWaiting int                // units that wait in all
+	Conditions   []RequirementCount // what the request and the machines ask of each other, each for itself; none if all machines match
+	Conflicts    []string           // conditions that no machine meets together
+	Nearest      []string           // the machines that miss fewest conditions
+	StartEstimate
 }
 
-// Reason is why so many machines do not do.
-type Reason struct {
-	Kind     Kind
+// WaitReason is why so many machines do not do.
+type WaitReason struct {
+	Kind     ReasonKind
 	Text     string
 	Machines int
 }
 
-// Kind is what sort of thing keeps a request from a machine.
-type Kind uint8
+// ReasonKind is what sort of thing keeps a request from a machine.
+type ReasonKind uint8
 
-// The kinds. From Small on the machine could run it at some time.
+// The kinds. From TooSmall on the machine could run it at some time.
 const (
-	Other       Kind = iota // several kinds
-	NoMatch                 // the machine does not meet the request's Requirements
-	OwnPolicy               // the machine's own refuse the request
-	OwnerActive             // likewise, for its owner uses it
+	SeveralReasons ReasonKind = iota // several kinds
+	NoMatch                          // the machine does not meet the request's Requirements
+	OwnPolicy                        // the machine's own refuse the request
+	OwnerActive                      // likewise, for its owner uses it
 	Drained
-	Small   // it has too little even when it is empty
-	Refused // it did so a moment ago
-	Apart   // the request's tasks keep failing there
+	TooSmall        // it has too little even when it is empty
+	RecentlyRefused // it did so a moment ago
+	AvoidedPair     // the request's tasks keep failing there
 	Reserved
 	Busy
-	Held     // it has room, which is held for what comes before the request
-	Rationed // it has room, and the request may have no more of something else than it has: licences, running tasks, a quota
-	Whole    // it has room for a part of the request, which starts whole or not at all
+	ReservedForEarlier // it has room, which is held for what comes before the request
+	OverLimit          // it has room, and the request may have no more of something else than it has: licences, running tasks, a quota
+	PartOnly           // it has room for a part of the request, which starts whole or not at all
 )
 
-var kindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused", "kept apart", "reserved", "busy", "held", "limit", "gang"}
+var reasonKindNames = [...]string{"other", "no match", "policy", "owner active", "drained", "too small", "refused", "kept apart", "reserved", "busy", "held", "limit", "gang"}
 
 // String is a word for programs.
-func (k Kind) String() string { return kindNames[k] }
+func (k ReasonKind) String() string { return reasonKindNames[k] }
 
-// said is one reason.
-type said struct {
-	kind Kind
+// reasonKey is one reason.
+type reasonKey struct {
+	kind ReasonKind
 	text string
 }
 
@@ -74,11 +74,11 @@ const (
 	maxAdvice  = 3
 )
 
-// dimension is one of the resources.
-type dimension int
+// resourceDimension is one of the resources.
+type resourceDimension int
 
 const (
-	cpus dimension = iota
+	cpus resourceDimension = iota
 	memory
 	gpus
 	gpuMemory // of each GPU, where shares are asked for
@@ -88,14 +88,14 @@ const (
 
 var dimensionNames = [dimensions]string{"cpus", "memory", "gpus", "gpu_memory", "disk"}
 
-func (d dimension) of(r roost.Resources) int64 { return amountsOf(r)[d] }
+func (d resourceDimension) amountOf(r roost.Resources) int64 { return resourceAmounts(r)[d] }
 
-func amountsOf(r roost.Resources) [dimensions]int64 {
+func resourceAmounts(r roost.Resources) [dimensions]int64 {
 	return [dimensions]int64{int64(r.CPU), int64(r.Memory), int64(r.GPUs), int64(r.GPUMemory), int64(r.Disk)}
 }
 
-// show writes an amount of the dimension with its name, or the number alone.
-func (d dimension) show(n int64, named bool) string {
+// amountText writes an amount of the dimension with its name, or the number alone.
+func (d resourceDimension) amountText(n int64, named bool) string {
 	text := fmt.Sprint(n)
 	switch d {
 	case cpus:
@@ -113,134 +113,134 @@ func (d dimension) show(n int64, named bool) string {
 	return text + " " + name
 }
 
-// tally counts machines by reason.
-type tally struct {
-	want     *want
-	machines int
-	match    *classad.Explanation
-	conjunct map[int]int  // does not meet this conjunct of the Requirements, or its own policy's
-	alone    map[int]int  // likewise, and is fine in everything else
-	owned    int          // refuses by its own policy, for its owner uses it
-	said     map[said]int // whatever else
-	kinds    [len(kindNames)]int
-	small    [dimensions]extreme
-	busy     [dimensions]extreme
-	nearly   [dimensions]extreme // busy in this dimension alone
-	barely   [dimensions]extreme // too small in this dimension alone
-	capable  int                 // could run it if they were empty
-	able     []int               // those, by their numbers
-	held     int                 // could run it now, but for what holds it
-	now      pair                // the machine that lacks two things now, and least of them
-	ever     pair                // likewise, even when it is empty
-	briefly  forecast.Seconds    // it would start now if it took no longer
-	units    int                 // of a gang, that would start now
+// waitExplainer counts machines by reason.
+type waitExplainer struct {
+	request         *requestState
+	machines        int
+	match           *classad.Explanation
+	conjunct        map[int]int       // does not meet this conjunct of the Requirements, or its own policy's
+	onlyConjunct    map[int]int       // likewise, and is fine in everything else
+	ownerActive     int               // refuses by its own policy, for its owner uses it
+	otherReasons    map[reasonKey]int // whatever else
+	reasonCounts    [len(reasonKindNames)]int
+	tooSmall        [dimensions]closestMachine
+	busy            [dimensions]closestMachine
+	busyInOne       [dimensions]closestMachine // busy in this dimension alone
+	tooSmallInOne   [dimensions]closestMachine // too small in this dimension alone
+	capable         int                        // could run it if they were empty
+	capableMachines []int                      // those, by their numbers
+	reservedNow     int                        // could run it now, but for what holds it
+	shortOfTwoNow   twoShortages               // the machine that lacks two things now, and least of them
+	shortOfTwoEver  twoShortages               // likewise, even when it is empty
+	longestNow      timeline.UnixSeconds       // it would start now if it took no longer
+	gangUnitsNow    int                        // of a gang, that would start now
 }
 
-// extreme counts machines and remembers the one that comes closest.
-type extreme struct {
+// closestMachine counts machines and remembers the one that comes closest.
+type closestMachine struct {
 	machines int
-	most     int64  // of what they have, or have free
-	of       int64  // of what that machine has in all
-	equal    bool   // all are the same
-	where    string // the machine that has the most
+	largest  int64  // of what they have, or have free
+	total    int64  // total what that machine has in all
+	allEqual bool   // all are the same
+	machine  string // the machine that has the most
 }
 
-func (e *extreme) add(have, of int64, where string) {
+func (e *closestMachine) addMachine(have, of int64, where string) {
 	if e.machines == 0 {
-		e.most, e.of, e.equal, e.where = have, of, true, where
+		e.largest, e.total, e.allEqual, e.machine = have, of, true, where
 	} else {
-		e.equal = e.equal && e.most == have && e.of == of
-		if have > e.most {
-			e.most, e.of, e.where = have, of, where
+		e.allEqual = e.allEqual && e.largest == have && e.total == of
+		if have > e.largest {
+			e.largest, e.total, e.machine = have, of, where
 		}
 	}
 	e.machines++
 }
 
-func (p *plan) explain(w *want) *Explanation {
-	t := tally{want: w, conjunct: map[int]int{}, alone: map[int]int{}, said: map[said]int{}, match: p.query(w.Class).Explain(&p.env)}
+func (p *negotiationCycle) explainRequest(w *requestState) *WaitExplanation {
+	t := waitExplainer{request: w, conjunct: map[int]int{}, onlyConjunct: map[int]int{}, otherReasons: map[reasonKey]int{}, match: p.compiledQuery(w.Class).Explain(&p.env)}
 	for at := range p.Machines {
-		t.kinds[t.count(p, at)]++
+		t.reasonCounts[t.countMachine(p, at)]++
 	}
-	e := &Explanation{
-		Machines: t.machines, Reasons: t.reasons(), Ahead: w.ahead, Higher: w.higher, Own: w.own, Waiting: p.waiting, Advice: t.advice(p), Conditions: t.conditions(),
+	e := &WaitExplanation{
+		Machines: t.machines, Reasons: t.listReasons(), UnitsAhead: w.unitsAhead, HigherAhead: w.higherAhead, OwnAhead: w.ownAhead, UnitsWaiting: p.waitingUnits, Advice: t.suggestions(p), Conditions: t.conditions(),
 	}
 	if t.match.Matched == 0 {
 		e.Conflicts, e.Nearest = t.conflicts(), t.nearest(p)
 	}
-	e.Estimate = p.estimate(&t)
-	e.Summary = t.summary(e.Reasons) + p.preemptText(w) + p.outlook(w)
-	if why := w.never(t.machines, t.capable); why != "" {
+	e.StartEstimate = p.startEstimate(&t)
+	e.Summary = t.summary(e.Reasons) + p.noPreemptionReason(w) + p.outlookText(w)
+	if why := w.infeasibleReason(t.machines, t.capable); why != "" {
 		e.Summary = why + ": " + e.Summary
 	}
-	e.Brief = t.brief(p, e)
+	e.Brief = t.briefText(p, e)
 	return e
 }
 
-// say counts a machine.
-func (t *tally) say(k Kind, text string) Kind {
-	t.said[said{k, text}]++
+// addReason counts a machine.
+func (t *waitExplainer) addReason(k ReasonKind, text string) ReasonKind {
+	t.otherReasons[reasonKey{k, text}]++
 	return k
 }
 
-// count puts one machine where it belongs.
-func (t *tally) count(p *plan, at int) Kind {
-	m, c := p.Machines[at], t.want.Class
+// countMachine puts one machine where it belongs.
+func (t *waitExplainer) countMachine(p *negotiationCycle, at int) ReasonKind {
+	m, c := p.Machines[at], t.request.Class
 	t.machines++
 	if m.drained {
-		return t.say(Drained, "drained")
+		return t.addReason(Drained, "drained")
 	}
-	closed, by := p.closed(t.want, at)
+	closed, by := p.fullyReservedFor(t.request, at)
 	if closed == Drained {
-		return t.say(closed, by)
+		return t.addReason(closed, by)
 	}
-	if !p.within(t.want, at) {
-		return t.say(Reserved, "not in reservation "+t.want.Reservation)
+	if !p.inReservation(t.request, at) {
+		return t.addReason(Reserved, "not in reservation "+t.request.Reservation)
 	}
 	if failing, conjunct := t.match.Failing(m.row); failing > 0 {
-		return t.mismatch(m, failing, conjunct, func() bool { s := p.shortageOf(c, at, true); return s.any() })
+		return t.countMismatch(m, failing, conjunct, func() bool { s := p.shortageOf(c, at, true); return s.isShort() })
 	}
-	if small := p.shortageOf(c, at, true); small.why != "" {
-		return t.say(Small, "too small: "+small.why)
-	} else if small.n > 0 {
+	if small := p.shortageOf(c, at, true); small.reason != "" {
+		return t.addReason(TooSmall, "too small: "+small.reason)
+	} else if small.dimensions > 0 {
 		d := small.first
-		t.small[d].add(small.have[d], small.have[d], m.Name)
-		if small.n == 1 && p.helps(c, at, d, small.have[d], true) {
-			t.barely[d].add(small.have[d], small.have[d], m.Name)
+		t.tooSmall[d].addMachine(small.have[d], small.have[d], m.Name)
+		if small.dimensions == 1 && p.fitsWithLess(c, at, d, small.have[d], true) {
+			t.tooSmallInOne[d].addMachine(small.have[d], small.have[d], m.Name)
 		}
-		t.ever.lacks(p, c, at, &small)
-		return Small
+		t.shortOfTwoEver.addMachine(p, c, at, &small)
+		return TooSmall
 	}
 	t.capable++
-	t.able = append(t.able, at)
-	if why, avoid := t.want.Avoid[m.Name]; avoid && strings.HasPrefix(why, KeptApart) {
-		return t.say(Apart, why)
+	t.capableMachines = append(t.capableMachines, at)
+	if why, avoid := t.request.Avoid[m.Name]; avoid && strings.HasPrefix(why, AvoidPairPrefix) {
+		return t.addReason(AvoidedPair, why)
 	} else if avoid {
-		return t.say(Refused, "refused the claim: "+why)
+		return t.addReason(RecentlyRefused, "refused the claim: "+why)
 	}
 	if closed == Reserved {
-		return t.say(closed, by)
+		return t.addReason(closed, by)
 	}
 	return t.countBusy(p, at)
 }
 
-// KeptApart is how the reason begins that a request is to avoid a machine on which its tasks keep failing.
-const KeptApart = "kept apart: "
+// AvoidPairPrefix is how the reason begins that a request is to avoid a machine on which its tasks keep failing.
+const AvoidPairPrefix = "kept apart: "
 
-// mismatch is count for a machine that does not match.
-func (t *tally) mismatch(m *Machine, failing, conjunct int, small func() bool) Kind {
+// countMismatch is count for a machine that does not match.
+func (t *waitExplainer) countMismatch(m *Machine, failing, conjunct int, small func() bool) ReasonKind {
 	if failing == 1 && !small() {
-		t.alone[conjunct]++
+		t.onlyConjunct[conjunct]++
 	}
 	switch {
 	case t.match.Conjuncts[conjunct].Side == classad.Left:
 		t.conjunct[conjunct]++
 		return NoMatch
 	case m.paused:
-		t.said[said{OwnerActive, "paused by its owner"}]++
+		t.otherReasons[reasonKey{OwnerActive, "paused by its owner"}]++
 		return OwnerActive
-	case m.owned:
-		t.owned++
+	case m.ownerActive:
+		t.ownerActive++
 		return OwnerActive
 	}
 	t.conjunct[conjunct]++
@@ -248,37 +248,37 @@ func (t *tally) mismatch(m *Machine, failing, conjunct int, small func() bool) K
 }
 
 // countBusy is count for a machine that could run it if it were empty.
-func (t *tally) countBusy(p *plan, at int) Kind {
-	m, c := p.Machines[at], t.want.Class
+func (t *waitExplainer) countBusy(p *negotiationCycle, at int) ReasonKind {
+	m, c := p.Machines[at], t.request.Class
 	busy := p.shortageOf(c, at, false)
 	switch d := busy.first; {
-	case busy.why != "":
-		return t.say(Busy, "busy: "+busy.why)
-	case busy.n == 0 && p.futures[at] != nil && p.beside(t.want, at, 1) == 0:
-		t.briefly = max(t.briefly, p.brieflyBeside(t.want, at))
-		return t.say(p.keptFor(t.want, at))
-	case busy.n == 0: // a plan that is complete has such a machine only where something else holds the request
-		t.held++
-		t.units += p.unitsNow(t.want, at)
-		if t.want.held == "" {
-			return t.say(Held, "room is left for others")
+	case busy.reason != "":
+		return t.addReason(Busy, "busy: "+busy.reason)
+	case busy.dimensions == 0 && p.timelines[at] != nil && p.fitsBesideReservations(t.request, at, 1) == 0:
+		t.longestNow = max(t.longestNow, p.longestRuntimeNow(t.request, at))
+		return t.addReason(p.reservedFor(t.request, at))
+	case busy.dimensions == 0: // a plan that is complete has such a machine only where something else holds the request
+		t.reservedNow++
+		t.gangUnitsNow += p.unitsFittingNow(t.request, at)
+		if t.request.waitReason == "" {
+			return t.addReason(ReservedForEarlier, "room is left for others")
 		}
-		return t.say(t.want.heldBy, t.want.held)
+		return t.addReason(t.request.waitReasonKind, t.request.waitReason)
 	default:
-		t.busy[d].add(busy.have[d], busy.of[d], m.Name)
-		if busy.n == 1 && p.helps(c, at, d, busy.have[d], false) {
-			t.nearly[d].add(busy.have[d], busy.of[d], m.Name)
+		t.busy[d].addMachine(busy.have[d], busy.total[d], m.Name)
+		if busy.dimensions == 1 && p.fitsWithLess(c, at, d, busy.have[d], false) {
+			t.busyInOne[d].addMachine(busy.have[d], busy.total[d], m.Name)
 		}
-		t.now.lacks(p, c, at, &busy)
+		t.shortOfTwoNow.addMachine(p, c, at, &busy)
 	}
 	return Busy
 }
 
-func (t *tally) reasons() []Reason {
-	var all []Reason
-	add := func(k Kind, n int, format string, args ...any) {
+func (t *waitExplainer) listReasons() []WaitReason {
+	var all []WaitReason
+	add := func(k ReasonKind, n int, format string, args ...any) {
 		if n > 0 {
-			all = append(all, Reason{k, clip(fmt.Sprintf(format, args...)), n})
+			all = append(all, WaitReason{k, clipText(fmt.Sprintf(format, args...)), n})
 		}
 	}
 	for c, n := range t.conjunct {
@@ -288,29 +288,29 @@ func (t *tally) reasons() []Reason {
 		}
 		add(NoMatch, n, "does not meet Requirements: %s", t.conjunctText(c))
 	}
-	add(OwnerActive, t.owned, "its owner uses it")
-	for one, n := range t.said {
+	add(OwnerActive, t.ownerActive, "its owner uses it")
+	for one, n := range t.otherReasons {
 		add(one.kind, n, "%s", one.text)
 	}
 	for d := range dimensions {
-		small, busy := &t.small[d], &t.busy[d]
+		small, busy := &t.tooSmall[d], &t.busy[d]
 		switch {
 		case d == gpuMemory:
-			add(Small, small.machines, "%s", t.cards(small, "", "the largest has %v, on %s", "the most that so many have is %v, on %s"))
-			add(Busy, busy.machines, "%s", t.cards(busy, " free", "the largest free share is %v on %s", "the most that so many have free is %v, on %s"))
+			add(TooSmall, small.machines, "%s", t.addGPUMemoryReason(small, "", "the largest has %v, on %s", "the most that so many have is %v, on %s"))
+			add(Busy, busy.machines, "%s", t.addGPUMemoryReason(busy, " free", "the largest free share is %v on %s", "the most that so many have free is %v, on %s"))
 			continue
-		case busy.equal:
-			add(Busy, busy.machines, "busy: %s of %s free", d.show(busy.most, false), d.show(busy.of, true))
+		case busy.allEqual:
+			add(Busy, busy.machines, "busy: %s of %s free", d.amountText(busy.largest, false), d.amountText(busy.total, true))
 		default:
-			add(Busy, busy.machines, "busy: at most %s free", d.show(busy.most, true))
+			add(Busy, busy.machines, "busy: at most %s free", d.amountText(busy.largest, true))
 		}
-		add(Small, small.machines, "too small: has %s at most", d.show(small.most, true))
+		add(TooSmall, small.machines, "too small: has %s at most", d.amountText(small.largest, true))
 	}
-	slices.SortFunc(all, func(a, b Reason) int {
+	slices.SortFunc(all, func(a, b WaitReason) int {
 		return cmp.Or(cmp.Compare(b.Machines, a.Machines), strings.Compare(a.Text, b.Text))
 	})
 	if len(all) > maxReasons {
-		rest := Reason{Text: "other reasons"}
+		rest := WaitReason{Text: "other reasons"}
 		for _, r := range all[maxReasons-1:] {
 			rest.Machines += r.Machines
 		}
@@ -319,19 +319,19 @@ func (t *tally) reasons() []Reason {
 	return all
 }
 
-// cards says that no GPUs have the memory that is asked for.
-func (t *tally) cards(e *extreme, free, one, many string) string {
-	r, text := t.want.Class.Resources, one
+// addGPUMemoryReason says that no GPUs have the memory that is asked for.
+func (t *waitExplainer) addGPUMemoryReason(e *closestMachine, free, one, many string) string {
+	r, text := t.request.Class.Resources, one
 	what := "GPU"
 	if r.GPUs > 1 {
 		what, text = fmt.Sprintf("%d GPUs", r.GPUs), many
 	}
-	return fmt.Sprintf("no %s with %v%s (%s)", what, r.GPUMemory, free, fmt.Sprintf(text, roost.Bytes(e.most), e.where))
+	return fmt.Sprintf("no %s with %v%s (%s)", what, r.GPUMemory, free, fmt.Sprintf(text, roost.Bytes(e.largest), e.machine))
 }
 
-func (t *tally) conjunctText(c int) string { return t.match.Conjuncts[c].Expr.String() }
+func (t *waitExplainer) conjunctText(c int) string { return t.match.Conjuncts[c].Expr.String() }
 
-func clip(s string) string {
+func clipText(s string) string {
 	if len(s) > maxText {
 		return strings.ToValidUTF8(s[:maxText], "") + "…"
 	}

@@ -5,48 +5,48 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // On machines with GPUs a placement is judged by how much more of their idle GPUs it makes useless to the pool's mix, as fragmentation gradient
 // descent does (Weng et al., ATC 2023, §4.3), and a little by best fit: of two places that lose as much, the one that leaves less. Which cards
 // of the machine are taken package gpu says, as the machine itself would: shares go to the fullest card with room.
 
-// bestFit is what best fit weighs beside fragments, whose unit is one card that is lost to everybody.
-const bestFit = 0.07
+// bestFitWeight is what best fit weighs beside fragments, whose unit is one card that is lost to everybody.
+const bestFitWeight = 0.07
 
-// aside keeps tasks without GPUs off machines with GPUs while others have room: no score of those is higher.
-const aside = 3
+// nonGPUPenalty keeps tasks without GPUs off machines with GPUs while others have room: no score of those is higher.
+const nonGPUPenalty = 3
 
-// fragments is what a matcher knows of the use of GPUs. It is kept from one plan to the next; a pool without GPUs leaves it empty.
-type fragments struct {
-	claims  map[kind]int    // of all machines, how many
-	largest roost.Resources // what the largest machines have
-	needs   []counted       // of mix
-	mix     *gpu.Mix
-	mixes   int // how many there have been
-	gauge   gpu.Gauge
-	before  []measured // by machine
+// fragmentState is what a matcher knows of the use of GPUs. It is kept from one plan to the next; a pool without GPUs leaves it empty.
+type fragmentState struct {
+	claims         map[mixRequest]int // of all machines, how many
+	largest        roost.Resources    // what the largest machines have
+	needs          []weightedRequest  // of mix
+	mix            *gpu.RequestMix
+	mixCount       int // how many there have been
+	meter          gpu.FragmentationMeter
+	measuredBefore []fragmentationCache // by machine
 }
 
-// measured is what is lost on a machine as it stands. It holds for one mix, one ad, one beginning and one number of placements.
-type measured struct {
-	mix     int
-	machine *Machine
-	began   int
-	version int32
-	set     uint64 // the needs that may have the machine
-	lost    int64
+// fragmentationCache is what is lost on a machine as it stands. It holds for one mix, one ad, one beginning and one number of placements.
+type fragmentationCache struct {
+	mix          int
+	machine      *Machine
+	initialFree  int
+	version      int32
+	needSet      uint64 // the needs that may have the machine
+	unusableGPUs int64
 }
 
-// count takes a machine's claims into the mix, or out of it.
-func (g *fragments) count(m *Machine, by int) {
+// countClaims takes a machine's claims into the mix, or out of it.
+func (g *fragmentState) countClaims(m *Machine, by int) {
 	for i := range m.Claims {
 		if c := &m.Claims[i]; m.Total.GPUs > 0 {
 			if g.claims == nil {
-				g.claims = map[kind]int{}
+				g.claims = map[mixRequest]int{}
 			}
-			k := c.kind()
+			k := c.mixRequest()
 			if g.claims[k] += by; g.claims[k] == 0 {
 				delete(g.claims, k)
 			}
@@ -54,106 +54,108 @@ func (g *fragments) count(m *Machine, by int) {
 	}
 }
 
-// replace takes in a new ad of a machine; ok is false if there may be no other that is as large as this was.
-func (g *fragments) replace(old, m *Machine) (ok bool) {
-	g.count(old, -1)
-	g.count(m, 1)
-	g.largest = atLeast(g.largest, m.Total)
-	return old.Total == m.Total || !reaches(old.Total, g.largest)
+// replaceMachine takes in a new ad of a machine; ok is false if there may be no other that is as large as this was.
+func (g *fragmentState) replaceMachine(old, m *Machine) (ok bool) {
+	g.countClaims(old, -1)
+	g.countClaims(m, 1)
+	g.largest = maxResources(g.largest, m.Total)
+	return old.Total == m.Total || !isLargest(old.Total, g.largest)
 }
 
-// reaches reports whether a machine has as much of something as the largest.
-func reaches(r, largest roost.Resources) bool {
+// isLargest reports whether a machine has as much of something as the largest.
+func isLargest(r, largest roost.Resources) bool {
 	return r.CPU == largest.CPU || r.GPUs == largest.GPUs || r.Memory == largest.Memory
 }
 
-// recount takes in machines of which some have come or gone.
-func (g *fragments) recount(machines []*Machine) {
+// recountClaims takes in machines of which some have come or gone.
+func (g *fragmentState) recountClaims(machines []*Machine) {
 	clear(g.claims)
 	g.largest = roost.Resources{}
 	for _, m := range machines {
-		g.count(m, 1)
-		g.largest = atLeast(g.largest, m.Total)
+		g.countClaims(m, 1)
+		g.largest = maxResources(g.largest, m.Total)
 	}
-	g.before = nil
+	g.measuredBefore = nil
 	if g.largest.GPUs > 0 {
-		g.before = make([]measured, len(machines))
+		g.measuredBefore = make([]fragmentationCache, len(machines))
 	}
 }
 
 // noMix is a mix of nothing, to which nothing is lost.
 var noMix = gpu.NewMix(nil)
 
-// judgeGPUs makes the mix, where there are GPUs.
-func (p *plan) judgeGPUs() {
-	g := &p.gpus
-	if p.total.GPUs == 0 {
+// makeMix makes the mix, where there are GPUs.
+func (p *negotiationCycle) makeMix() {
+	g := &p.fragmentation
+	if p.poolTotal.GPUs == 0 {
 		return
 	}
-	if g.before == nil {
-		g.before = make([]measured, len(p.Machines))
+	if g.measuredBefore == nil {
+		g.measuredBefore = make([]fragmentationCache, len(p.Machines))
 	}
-	needs := chooseNeeds(countKinds(p.Requests, g.claims, p.total.GPUs, p.Score), p.Score)
-	if g.mix == nil || !slices.EqualFunc(needs, g.needs, func(a, b counted) bool { return a.kind == b.kind && a.tasks == b.tasks && a.class == b.class }) {
+	needs := chooseMix(countMixRequests(p.Requests, g.claims, p.poolTotal.GPUs, p.Score), p.Score)
+	if g.mix == nil || !slices.EqualFunc(needs, g.needs, func(a, b weightedRequest) bool {
+		return a.mixRequest == b.mixRequest && a.tasks == b.tasks && a.class == b.class
+	}) {
 		g.needs, g.mix = needs, mixOf(needs)
-		g.mixes++
+		g.mixCount++
 	}
 }
 
-// badness says how badly a unit sits on a machine, f by its units, where p.spot says; less is better.
-func (p *plan) badness(c *Class, at int, f *gpu.Free) float64 {
-	free, total := p.room(c, at), &p.totals[at]
-	if c.Alone {
-		return share.Weight(p.Machines[at].Total, p.total) // the less it takes from others the better
+// placementScore says how badly a unit sits on a machine, f by its units, where p.spot says; less is better.
+func (p *negotiationCycle) placementScore(c *RequestClass, at int, f *gpu.FreeResources) float64 {
+	free, total := p.roomBySums(c, at), &p.machineTotals[at]
+	if c.Exclusive {
+		return fairshare.CoresWorth(p.Machines[at].Total, p.poolTotal) // the less it takes from others the better
 	}
 	if total.GPUs == 0 {
-		return p.Score.plain(c.Resources, free, *total, p.gpus.largest)
+		return p.Score.scoreWithoutGPUs(c.Resources, free, *total, p.fragmentation.largest)
 	}
-	g := &p.gpus
-	before, mix := &measured{}, noMix
-	if p.Score.measures() {
-		before, mix = p.measure(at, f), g.mix
+	g := &p.fragmentation
+	before, mix := &fragmentationCache{}, noMix
+	if p.Score.usesFragmentation() {
+		before, mix = p.fragmentationOf(at, f), g.mix
 	}
 	var lost, idle int64
 	if f != nil {
-		lost, idle = g.gauge.Units(f, mix, before.set, &p.spot)
+		lost, idle = g.meter.MeasureUnits(f, mix, before.needSet, &p.lastPlacement)
 	} else {
-		lost, idle = g.gauge.Sums(p.free[at].Sub(c.Resources), mix, before.set)
+		lost, idle = g.meter.MeasureSums(p.free[at].Sub(c.Resources), mix, before.needSet)
 	}
-	return p.Score.fragments(c.Resources, lost-before.lost, free.Sub(c.Resources), *total, idle, g.largest)
+	return p.Score.scoreWithGPUs(c.Resources, lost-before.unusableGPUs, free.Sub(c.Resources), *total, idle, g.largest)
 }
 
 // fragmentScore judges a unit by the fragments that it makes, and by what it leaves.
 func fragmentScore(unit roost.Resources, more int64, cpu roost.MilliCPU, idle int64, largest roost.Resources) float64 {
-	const card = gpu.CardParts * gpu.MixWeight
-	left := float64(cpu)/float64(max(largest.CPU, 1)) + float64(idle)/float64(largest.GPUs*gpu.CardParts)
-	s := float64(more)/card + float64(bestFit*left/2)
+	const device = gpu.SharesPerGPU * gpu.MixWeight
+	left := float64(cpu)/float64(max(largest.CPU, 1)) + float64(idle)/float64(largest.GPUs*gpu.SharesPerGPU)
+	s := float64(more)/device + float64(bestFitWeight*left/2)
 	if unit.GPUs == 0 {
-		s += aside
+		s += nonGPUPenalty
 	}
 	return s
 }
 
-// measure is what is lost on a machine as it stands. It is measured again only when that has changed, or the mix.
-func (p *plan) measure(at int, f *gpu.Free) *measured {
-	g, m := &p.gpus, p.Machines[at]
-	b := &g.before[at]
-	if b.mix != g.mixes || b.machine != m {
-		*b = measured{mix: g.mixes, machine: m}
+// fragmentationOf is what is lost on a machine as it stands. It is measured again only when that has changed, or the mix.
+func (p *negotiationCycle) fragmentationOf(at int, f *gpu.FreeResources) *fragmentationCache {
+	g, m := &p.fragmentation, p.Machines[at]
+	b := &g.measuredBefore[at]
+	if b.mix != g.mixCount || b.machine != m {
+		*b = fragmentationCache{mix: g.mixCount, machine: m}
 		for i, n := range g.needs {
 			if n.class == nil {
-				b.set |= 1 << i
-			} else if _, ok := p.query(n.class).Match(m.row, &p.env); ok {
-				b.set |= 1 << i
+				b.needSet |= 1 << i
+			} else if _, ok := p.compiledQuery(n.class).Match(m.row, &p.env); ok {
+				b.needSet |= 1 << i
 			}
 		}
 	}
-	if began, version := p.stamp[at], p.versions[at]; b.began != began || b.version != version {
-		b.began, b.version = began, version
+	if began, version := p.resetCycle[at], p.versions[at]; b.initialFree != began || b.version != version {
+		b.initialFree, b.version = began, version
 		if f != nil {
-			b.lost, _ = g.gauge.Units(f, g.mix, b.set, nil)
+			b.unusableGPUs, _ = g.meter.MeasureUnits(f, g.mix, b.needSet, nil)
 		} else {
-			b.lost, _ = g.gauge.Sums(p.free[at], g.mix, b.set)
+			b.unusableGPUs, _ = g.meter.MeasureSums(p.free[at], g.mix, b.needSet)
 		}
 	}
 	return b

@@ -4,32 +4,32 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // naiveMix is the mix of a snapshot, for all its machines.
 type naiveMix struct {
-	*gpu.Mix
-	needs   []counted
+	*gpu.RequestMix
+	needs   []weightedRequest
 	largest roost.Resources
 	total   roost.Resources // of the pool
-	by      Score
+	by      ScorePolicy
 }
 
 func newNaiveMix(s *Snapshot) *naiveMix {
 	n := &naiveMix{by: s.Score}
-	gpus, claims := 0, map[kind]int{}
+	gpus, claims := 0, map[mixRequest]int{}
 	for _, m := range s.Machines {
-		n.largest, n.total = atLeast(n.largest, m.Total), n.total.Add(m.Total)
+		n.largest, n.total = maxResources(n.largest, m.Total), n.total.Add(m.Total)
 		gpus += m.Total.GPUs
 		for _, c := range m.Claims {
 			if m.Total.GPUs > 0 {
-				claims[c.kind()]++
+				claims[c.mixRequest()]++
 			}
 		}
 	}
-	n.needs = chooseNeeds(countKinds(s.Requests, claims, gpus, s.Score), s.Score)
-	n.Mix = mixOf(n.needs)
+	n.needs = chooseMix(countMixRequests(s.Requests, claims, gpus, s.Score), s.Score)
+	n.RequestMix = mixOf(n.needs)
 	return n
 }
 
@@ -44,27 +44,27 @@ func (n *naiveMix) set(m *Machine) (set uint64) {
 }
 
 // agree reports whether the Requirements of both sides hold.
-func agree(c *Class, m *Machine) bool {
+func agree(c *RequestClass, m *Machine) bool {
 	return classad.Eval(attribute(c.Ad, "Requirements"), c.Ad, m.Ad, nil).IsTrue() &&
 		classad.Eval(attribute(m.Ad, "Requirements", "Start"), m.Ad, c.Ad, nil).IsTrue()
 }
 
-func (f *naiveFree) score(c *Class, m *Machine, mix *naiveMix) float64 {
-	if c.Alone {
-		return share.Weight(m.Total, mix.total)
+func (f *naiveFree) score(c *RequestClass, m *Machine, mix *naiveMix) float64 {
+	if c.Exclusive {
+		return fairshare.CoresWorth(m.Total, mix.total)
 	}
 	if m.Total.GPUs == 0 {
-		return mix.by.plain(c.Resources, f.sums(c), f.total, mix.largest)
+		return mix.by.scoreWithoutGPUs(c.Resources, f.sums(c), f.total, mix.largest)
 	}
-	var gauge gpu.Gauge
+	var gauge gpu.FragmentationMeter
 	var before, lost, idle int64
 	if f.units == nil {
-		before, _ = gauge.Sums(f.plain[gpu.Batch], mix.Mix, mix.set(m))
-		lost, idle = gauge.Sums(f.plain[gpu.Batch].Sub(c.Resources), mix.Mix, mix.set(m))
+		before, _ = gauge.MeasureSums(f.sumsByClass[gpu.BatchClass], mix.RequestMix, mix.set(m))
+		lost, idle = gauge.MeasureSums(f.sumsByClass[gpu.BatchClass].Sub(c.Resources), mix.RequestMix, mix.set(m))
 	} else {
-		p, _ := f.units.Place(c.request())
-		before, _ = gauge.Units(f.units, mix.Mix, mix.set(m), nil)
-		lost, idle = gauge.Units(f.units, mix.Mix, mix.set(m), &p)
+		p, _ := f.units.PlaceOrExplain(c.deviceRequest())
+		before, _ = gauge.MeasureUnits(f.units, mix.RequestMix, mix.set(m), nil)
+		lost, idle = gauge.MeasureUnits(f.units, mix.RequestMix, mix.set(m), &p)
 	}
-	return mix.by.fragments(c.Resources, lost-before, f.sums(c).Sub(c.Resources), m.Total, idle, mix.largest)
+	return mix.by.scoreWithGPUs(c.Resources, lost-before, f.sums(c).Sub(c.Resources), m.Total, idle, mix.largest)
 }

@@ -12,147 +12,147 @@ import (
 // any others; should one of them find no place, all that was taken for those before it is given back. Whoever gets half of a gang could do nothing with
 // it, and two halves of two gangs would keep each other waiting for ever.
 
-// undo is what there was before something was placed for a gang.
-type undo struct {
-	grants int
-	stages int
-	spare  roost.Resources
-	held   float64 // by its submitter
-	group  float64 // by that one's group
-	parts  []before
+// gangUndo is what there was before something was placed for a gang.
+type gangUndo struct {
+	grants           int
+	vacatingMachines int
+	poolFree         roost.Resources
+	submitterUsage   float64 // by its submitter
+	groupUsage       float64 // by that one's group
+	parts            []machineUndo
 
-	evictions []eviction
+	evictions []evictionUndo
 }
 
-// before is how a machine stood.
-type before struct {
-	at     int
-	free   roost.Resources
-	stream roost.MilliCPU
-	units  *gpu.Free
-	future *future
+// machineUndo is how a machine stood.
+type machineUndo struct {
+	machine    int
+	free       roost.Resources
+	streamFree roost.MilliCPU
+	units      *gpu.FreeResources
+	timeline   *machineTimeline
 }
 
-// gang places one gang of a want that may take its turn, and reports whether it could.
-func (p *plan) gang(w *want) bool {
-	defer p.dismiss(w)
-	if n := p.allowedGang(w); n < w.Gang {
+// placeOneGang places one gang of a want that may take its turn, and reports whether it could.
+func (p *negotiationCycle) placeOneGang(w *requestState) bool {
+	defer p.releaseParts(w)
+	if n := p.gangUnitsWithinLimits(w); n < w.Gang {
 		if n > 0 && w.Explain {
-			w.held, w.heldBy = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n), Rationed
+			w.waitReason, w.waitReasonKind = fmt.Sprintf("its %d tasks start together, and only %d may start now", w.Gang, n), OverLimit
 		}
 		return false
 	}
 	room := 0
-	if w.left >= w.Gang {
+	if w.unitsLeft >= w.Gang {
 		if room = p.roomForGang(w); room >= w.Gang {
-			if room = p.placeWithin(w); room >= w.Gang {
+			if room = p.placeInSets(w); room >= w.Gang {
 				return true
 			}
 		}
-		if p.muster(w) {
+		if p.preemptForGang(w) {
 			return true
 		}
 	}
-	w.barren, w.keptOff, w.held = true, true, "" // one machine more may be what is missing
+	w.noFit, w.excludedOtherwise, w.waitReason = true, true, "" // one machine more may be what is missing
 	if w.Explain {
-		w.heldBy = Whole
-		if w.held = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang, w.apart()); room > 0 {
-			w.held += fmt.Sprintf(", and when its turn came there was room for %d", room)
+		w.waitReasonKind = PartOnly
+		if w.waitReason = fmt.Sprintf("its %d tasks start together or not at all%s", w.Gang, w.scattersGang()); room > 0 {
+			w.waitReason += fmt.Sprintf(", and when its turn came there was room for %d", room)
 		}
-		if w.mixed() && w.short != nil {
-			w.held += fmt.Sprintf("; what finds none asks for %v", w.short.Class.Resources)
+		if w.isMixedGang() && w.unplacedPartOf != nil {
+			w.waitReason += fmt.Sprintf("; what finds none asks for %v", w.unplacedPartOf.Class.Resources)
 		}
 	}
-	p.blocked(w)
+	p.reserveForUnplaced(w)
 	return false
 }
 
-// apart says of a gang whose tasks may not share a machine that it is one.
-func (w *want) apart() string {
-	if w.Class.Together != "" {
-		return w.onMachines() + ", where " + w.Class.Together + " is the same"
+// scattersGang says of a gang whose tasks may not share a machine that it is one.
+func (w *requestState) scattersGang() string {
+	if w.Class.PlacementSetAttr != "" {
+		return w.needsMachines() + ", where " + w.Class.PlacementSetAttr + " is the same"
 	}
-	return w.onMachines()
+	return w.needsMachines()
 }
 
-func (w *want) onMachines() string {
+func (w *requestState) needsMachines() string {
 	switch {
-	case w.Class.Alone:
+	case w.Class.Exclusive:
 		return ", on a machine each that they have alone"
-	case w.Class.Apart:
+	case w.Class.Scatter:
 		return ", on a machine each"
 	}
 	return ""
 }
 
 // beginGang notes how things are before anything is placed for a gang.
-func (p *plan) beginGang(w *want) {
-	p.gangs++
-	w.gang = p.gangs
-	p.undo = &undo{grants: len(p.out.Grants), stages: len(p.stages), spare: p.spare, held: w.account.held}
-	for i := range w.cast {
-		w.cast[i].gang, w.cast[i].had = w.gang, w.cast[i].left
+func (p *negotiationCycle) beginGang(w *requestState) {
+	p.gangCount++
+	w.gang = p.gangCount
+	p.undo = &gangUndo{grants: len(p.result.Grants), vacatingMachines: len(p.vacatingMachines), poolFree: p.poolFree, submitterUsage: w.submitter.usage}
+	for i := range w.parts {
+		w.parts[i].gang, w.parts[i].initialLeft = w.gang, w.parts[i].unitsLeft
 	}
-	if g := w.account.group; g != nil {
-		p.undo.group = g.held
+	if g := w.submitter.group; g != nil {
+		p.undo.groupUsage = g.usage
 	}
 }
 
 // placeGang places all units of a gang, or none, and returns for how many there is room.
-func (p *plan) placeGang(w *want) (room int) {
+func (p *negotiationCycle) placeGang(w *requestState) (room int) {
 	p.beginGang(w)
-	for _, c := range w.cast {
+	for _, c := range w.parts {
 		for n := 0; n < c.units; {
-			at, ok := p.best(c.want)
+			at, ok := p.bestMachine(c.requestState)
 			if !ok {
-				w.short = c.want
-				p.rollBack(w)
+				w.unplacedPartOf = c.requestState
+				p.rollBackGang(w)
 				return room
 			}
-			p.undo.note(p, at)
-			took := p.place(c.want, at, c.units-n)
+			p.undo.saveMachine(p, at)
+			took := p.placeOnMachine(c.requestState, at, c.units-n)
 			n, room = n+took, room+took
 		}
 	}
-	p.gathered(w)
+	p.commitGang(w)
 	return room
 }
 
-// gathered notes that all units of a gang have their places. Machines that it kept to itself are there for the next one of the want.
-func (p *plan) gathered(w *want) {
+// commitGang notes that all units of a gang have their places. Machines that it kept to itself are there for the next one of the want.
+func (p *negotiationCycle) commitGang(w *requestState) {
 	parts := p.undo.parts
 	p.undo = nil
-	w.useOnce()
-	if w.mixed() {
-		w.left -= w.Gang
+	w.countGangLimits()
+	if w.isMixedGang() {
+		w.unitsLeft -= w.Gang
 	}
-	if w.Class.Apart && w.left > 0 {
+	if w.Class.Scatter && w.unitsLeft > 0 {
 		for _, b := range parts {
-			p.changed(b.at)
+			p.markTimelineChanged(b.machine)
 		}
 	}
 }
 
 // roomForGang is for how many units of a gang there may be room, or the whole of it. Most that find none are not worth the trying.
-func (p *plan) roomForGang(w *want) (room int) {
-	for _, c := range w.cast {
+func (p *negotiationCycle) roomForGang(w *requestState) (room int) {
+	for _, c := range w.parts {
 		n := p.roomForPart(&c)
 		if room += n; n < c.units {
-			w.short = c.want
+			w.unplacedPartOf = c.requestState
 			return room
 		}
 	}
 	return room
 }
 
-func (p *plan) roomForPart(c *section) (room int) {
-	w := c.want
-	if _, ok := p.best(w); !ok {
+func (p *negotiationCycle) roomForPart(c *gangPart) (room int) {
+	w := c.requestState
+	if _, ok := p.bestMachine(w); !ok {
 		return 0
 	}
 	for _, on := range w.heap.list {
-		if on.version == p.versions[on.at] {
-			if room += w.here(max(1, w.Class.sums.Times(p.room(w.Class, int(on.at))))); room >= c.units {
+		if on.version == p.versions[on.machine] {
+			if room += w.unitsPerMachine(max(1, w.Class.minimumSums.TimesIn(p.roomBySums(w.Class, int(on.machine))))); room >= c.units {
 				return c.units
 			}
 		}
@@ -160,59 +160,59 @@ func (p *plan) roomForPart(c *section) (room int) {
 	return room
 }
 
-// here is how many of n units of a want may be on one machine.
-func (w *want) here(n int) int {
-	if w.Class.Alone || w.Class.Apart && w.Gang > 1 {
+// unitsPerMachine is how many of n units of a want may be on one machine.
+func (w *requestState) unitsPerMachine(n int) int {
+	if w.Class.Exclusive || w.Class.Scatter && w.Gang > 1 {
 		return min(n, 1)
 	}
 	return n
 }
 
-// occupied reports whether a machine has a unit of the gang that is being placed, and may have no other.
-func (p *plan) occupied(w *want, at int) bool {
-	return w.Class.Apart && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b before) bool { return b.at == at })
+// hasGangUnit reports whether a machine has a unit of the gang that is being placed, and may have no other.
+func (p *negotiationCycle) hasGangUnit(w *requestState, at int) bool {
+	return w.Class.Scatter && p.undo != nil && slices.ContainsFunc(p.undo.parts, func(b machineUndo) bool { return b.machine == at })
 }
 
-// note keeps how a machine stands.
-func (u *undo) note(p *plan, at int) {
-	b := before{at: at, free: p.free[at], stream: p.stream[at]}
-	if f := p.splitAt(at); f != nil {
+// saveMachine keeps how a machine stands.
+func (u *gangUndo) saveMachine(p *negotiationCycle, at int) {
+	b := machineUndo{machine: at, free: p.free[at], streamFree: p.streamFree[at]}
+	if f := p.unitsFreeAt(at); f != nil {
 		b.units = f
 		if f != p.Machines[at].units {
 			b.units = f.Clone()
 		}
 	}
-	if f := p.futures[at]; f != nil {
-		b.future = f.clone()
+	if f := p.timelines[at]; f != nil {
+		b.timeline = f.cloneTimeline()
 	}
 	u.parts = append(u.parts, b)
 }
 
-// rollBack takes a gang back of which not all could be placed.
-func (p *plan) rollBack(w *want) {
+// rollBackGang takes a gang back of which not all could be placed.
+func (p *negotiationCycle) rollBackGang(w *requestState) {
 	u := p.undo
 	p.undo = nil
-	p.spareAll(u)
-	for _, c := range w.cast {
-		c.hunt.end()
+	p.undoEvictions(u)
+	for _, c := range w.parts {
+		c.preemption.release()
 	}
 	for _, b := range slices.Backward(u.parts) {
-		p.free[b.at], p.stream[b.at] = b.free, b.stream
+		p.free[b.machine], p.streamFree[b.machine] = b.free, b.streamFree
 		if b.units != nil {
-			p.units[b.at] = b.units
+			p.units[b.machine] = b.units
 		}
-		if b.future != nil {
-			p.futures[b.at] = b.future
+		if b.timeline != nil {
+			p.timelines[b.machine] = b.timeline
 		}
-		p.changed(b.at)
+		p.markTimelineChanged(b.machine)
 	}
-	for _, c := range w.cast {
-		p.use(c.want, c.left-c.had)
-		c.left, c.domains = c.had, nil // counted anew when it is looked at
+	for _, c := range w.parts {
+		p.countPlaced(c.requestState, c.unitsLeft-c.initialLeft)
+		c.unitsLeft, c.domains = c.initialLeft, nil // counted anew when it is looked at
 	}
-	w.account.held = u.held // to the bit
-	if g := w.account.group; g != nil {
-		g.held = u.group
+	w.submitter.usage = u.submitterUsage // to the bit
+	if g := w.submitter.group; g != nil {
+		g.usage = u.groupUsage
 	}
-	p.spare, p.out.Grants = u.spare, p.out.Grants[:u.grants]
+	p.poolFree, p.result.Grants = u.poolFree, p.result.Grants[:u.grants]
 }

@@ -9,29 +9,29 @@ import (
 
 // Matcher makes plans, and keeps the machines' ads in a table between them. It is not safe for concurrent use.
 type Matcher struct {
-	table   *classad.Table
-	byName  map[string]*Machine
-	atRow   []int32    // by row: the machine's number
-	byRow   []*Machine // nil where the table has no such row
-	cycle   int        // rises with each plan
-	ground             // how the machines stand
-	gpus    fragments  // how useful the idle GPUs are
-	fresh   []int32    // machines that began anew in this plan
-	fewest  int        // candidates that are kept at least: not many more than units are wanted are needed
-	scratch scratch
+	table           *classad.Table
+	byName          map[string]*Machine
+	numberByRow     []int32       // by row: the machine's number
+	machineByRow    []*Machine    // nil where the table has no such row
+	cycleNumber     int           // rises with each plan
+	machineTable                  // how the machines stand
+	fragmentation   fragmentState // how useful the idle GPUs are
+	changedMachines []int32       // machines that began anew in this plan
+	minCandidates   int           // candidates that are kept at least: not many more than units are wanted are needed
+	scratch         cycleScratch
 }
 
 // NewMatcher returns a matcher that knows no machines yet.
 func NewMatcher() *Matcher {
-	t := &Matcher{byName: map[string]*Machine{}, fewest: 256}
-	t.table = classad.NewTable(classad.TableOptions{Requirements: []string{roost.AttrRequirements, roost.AttrStart}, Lax: true})
+	t := &Matcher{byName: map[string]*Machine{}, minCandidates: 256}
+	t.table = classad.NewTable(classad.TableOptions{Requirements: []string{roost.AttrRequirements, roost.AttrStart}, MatchAllByDefault: true})
 	return t
 }
 
-// query is a class's request, compiled for the table.
-func (t *Matcher) query(c *Class) *classad.Query {
-	if c.of != t {
-		c.of, c.query, c.likes, c.barren = t, t.table.Compile(c.Ad), nil, barren{}
+// compiledQuery is a class's request, compiled for the table.
+func (t *Matcher) compiledQuery(c *RequestClass) *classad.Query {
+	if c.compiledFor != t {
+		c.compiledFor, c.query, c.rankCountsPrefer, c.noFit = t, t.table.Compile(c.Ad), nil, noFitCache{}
 	}
 	return c.query
 }
@@ -39,8 +39,8 @@ func (t *Matcher) query(c *Class) *classad.Query {
 // noMatch is the rank of a machine that does not match.
 var noMatch = math.NaN()
 
-// usable is a rank as an order can use it: 0 where it is not a number.
-func usable(rank float64) float64 {
+// rankOrZero is a rank as an order can use it: 0 where it is not a number.
+func rankOrZero(rank float64) float64 {
 	if rank != rank {
 		return 0
 	}

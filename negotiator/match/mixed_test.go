@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // TestMixed holds random cells, in which some gangs ask for different things, against what must never be: a gang in part, more of it than there is, and two
@@ -18,11 +18,11 @@ func TestMixed(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		s := randomCell(t, rng)
 		s.Now, s.Groups = time.Unix(1000, 0), nil
-		s.Backfill = Backfill{Mode: BackfillMode(rng.IntN(3)), Depth: 3, Patience: time.Second}
+		s.Backfill = BackfillSettings{Mode: BackfillMode(rng.IntN(3)), Depth: 3, MaxWait: time.Second}
 		for i, r := range s.Requests {
 			r.Walltime = time.Duration(rng.IntN(3)) * 100 * time.Second
-			if i%2 == 0 && r.Class.App == 0 {
-				mix(s, r, rng)
+			if i%2 == 0 && r.Class.AppClass == 0 {
+				makeMixedGang(s, r, rng)
 			}
 		}
 		matcher := NewMatcher()
@@ -30,7 +30,7 @@ func TestMixed(t *testing.T) {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
 			placed += checkMixed(t, seed, s, plan)
-			if got, want := show(plan.Grants), show(NewMatcher().Plan(afresh(s)).Grants); got != want {
+			if got, want := grantsText(plan.Grants), grantsText(NewMatcher().Plan(newMatcherCopy(s)).Grants); got != want {
 				t.Fatalf("seed %d: a matcher that remembers plans\n%sand one that does not\n%s", seed, got, want)
 			}
 		}
@@ -40,19 +40,19 @@ func TestMixed(t *testing.T) {
 	}
 }
 
-// mix makes of a request the leader of a gang whose other parts ask for other amounts.
-func mix(s *Snapshot, r *Request, rng *rand.Rand) {
-	apart := rng.IntN(2) == 0
+// makeMixedGang makes of a request the leader of a gang whose other parts ask for other amounts.
+func makeMixedGang(s *Snapshot, r *Request, rng *rand.Rand) {
+	scatter := rng.IntN(2) == 0
 	own := 1 + rng.IntN(2)
-	r.Wanted, r.NoWait, r.Class.Apart = own, 0, apart
+	r.Wanted, r.NoQueue, r.Class.Scatter = own, 0, scatter
 	if rng.IntN(3) == 0 {
-		r.Class.Together = "Rack"
+		r.Class.PlacementSetAttr = "Rack"
 	}
 	for k := range 1 + rng.IntN(2) {
 		part, class := *r, *r.Class
 		class.Resources = roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2)}
-		class.sums, class.of = class.Resources, nil
-		part.Key, part.Class, part.Wanted, part.Parts = Key{"s", uint64(1000 + 10*int(r.Key.ID) + k)}, &class, 1+rng.IntN(2), nil
+		class.minimumSums, class.compiledFor = class.Resources, nil
+		part.Key, part.Class, part.Wanted, part.Parts = RequestKey{"s", uint64(1000 + 10*int(r.Key.ID) + k)}, &class, 1+rng.IntN(2), nil
 		r.Parts = append(r.Parts, &part)
 	}
 	for _, part := range r.Parts {
@@ -70,13 +70,13 @@ func checkMixed(t *testing.T, seed uint64, s *Snapshot, plan Plan) (placed int) 
 	for i, g := range plan.Grants {
 		units[g.Request] += g.Units
 		for _, o := range plan.Grants[:i] {
-			if g.Gang != 0 && g.Gang == o.Gang && g.Machine == o.Machine && g.Request.Class.Apart {
+			if g.Gang != 0 && g.Gang == o.Gang && g.Machine == o.Machine && g.Request.Class.Scatter {
 				t.Fatalf("seed %d: gang %d has two units on %s", seed, g.Gang, g.Machine.Name)
 			}
-			if g.Machine == o.Machine && (g.Request.Class.Alone || o.Request.Class.Alone) {
+			if g.Machine == o.Machine && (g.Request.Class.Exclusive || o.Request.Class.Exclusive) {
 				t.Fatalf("seed %d: %v and %v share %s, which one of them has alone", seed, g.Request.Key, o.Request.Key, g.Machine.Name)
 			}
-			if attr := g.Request.Class.Together; attr != "" && g.Gang != 0 && g.Gang == o.Gang && g.Machine.Ad.Eval(attr, nil).String() != o.Machine.Ad.Eval(attr, nil).String() {
+			if attr := g.Request.Class.PlacementSetAttr; attr != "" && g.Gang != 0 && g.Gang == o.Gang && g.Machine.Ad.Eval(attr, nil).String() != o.Machine.Ad.Eval(attr, nil).String() {
 				t.Fatalf("seed %d: gang %d is in two racks, on %s and %s", seed, g.Gang, g.Machine.Name, o.Machine.Name)
 			}
 		}
@@ -106,7 +106,7 @@ func TestMixedPacks(t *testing.T) {
 	possible, found := 0, 0
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 4))
-		s := &Snapshot{Now: time.Unix(1000, 0), Standing: map[share.Submitter]Standing{}}
+		s := &Snapshot{Now: time.Unix(1000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 		var free []int
 		for i := range 2 + rng.IntN(3) {
 			n := 1 + rng.IntN(6)
@@ -114,12 +114,12 @@ func TestMixedPacks(t *testing.T) {
 			name := string(rune('a' + i))
 			s.Machines, free = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, `Arch = "X86_64"`))), append(free, n)
 		}
-		class, err := NewClass("[]", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 1000, Memory: roost.GiB})
+		class, err := NewClass("[]", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 1000, Memory: roost.GiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		lead := &Request{Key: Key{"s", 1}, Submitter: share.Submitter{Owner: "ann"}, Band: roost.Batch, Class: class}
-		mix(s, lead, rng)
+		lead := &Request{Key: RequestKey{"s", 1}, Submitter: fairshare.Submitter{Owner: "ann"}, Band: roost.BatchBand, Class: class}
+		makeMixedGang(s, lead, rng)
 		s.Requests = []*Request{lead}
 		want := []int{}
 		own := lead.Gang
@@ -133,7 +133,7 @@ func TestMixedPacks(t *testing.T) {
 			want = append(want, 1)
 		}
 		got := len(NewMatcher().Plan(s).Grants) > 0
-		could := packs(free, make([]bool, len(free)), want, class.Apart)
+		could := gangCanFit(free, make([]bool, len(free)), want, class.Scatter)
 		if got && !could {
 			t.Fatalf("seed %d: %v is placed on %v", seed, want, free)
 		}
@@ -150,24 +150,24 @@ func TestMixedPacks(t *testing.T) {
 	}
 }
 
-// packs reports whether there is any way to place all that is wanted.
-func packs(free []int, used []bool, want []int, apart bool) bool {
+// gangCanFit reports whether there is any way to place all that is wanted.
+func gangCanFit(free []int, used []bool, want []int, scatter bool) bool {
 	if len(want) == 0 {
 		return true
 	}
-	return slices.ContainsFunc(seq(len(free)), func(i int) bool {
-		if free[i] < want[0] || apart && used[i] {
+	return slices.ContainsFunc(sequenceOf(len(free)), func(i int) bool {
+		if free[i] < want[0] || scatter && used[i] {
 			return false
 		}
 		was := used[i]
 		free[i], used[i] = free[i]-want[0], true
-		ok := packs(free, used, want[1:], apart)
+		ok := gangCanFit(free, used, want[1:], scatter)
 		free[i], used[i] = free[i]+want[0], was
 		return ok
 	})
 }
 
-func seq(n int) (list []int) {
+func sequenceOf(n int) (list []int) {
 	for i := range n {
 		list = append(list, i)
 	}

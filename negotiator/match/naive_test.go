@@ -9,65 +9,65 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // naiveMatcher plans by the rules in the package's comment and nothing else: no tables, no heaps. Every unit looks at every machine.
 type naiveMatcher struct {
 	*Snapshot
-	free    map[*Machine]*naiveFree
-	total   roost.Resources
-	spare   roost.Resources
-	left    map[*Request]int
-	barren  map[*Request]bool
-	limits  naiveLimits
-	mix     *naiveMix
-	held    map[share.Submitter]float64
-	allowed map[string]float64 // of groups, this round
-	beyond  bool               // soft limits do not count
-	curbed  bool               // one has kept something back
-	grants  []Grant
+	free           map[*Machine]*naiveFree
+	total          roost.Resources
+	poolFree       roost.Resources
+	left           map[*Request]int
+	noFit          map[*Request]bool
+	limits         naiveLimits
+	mix            *naiveMix
+	usage          map[fairshare.Submitter]float64
+	allowed        map[string]float64 // of groups, this round
+	overSoftLimits bool               // soft limits do not count
+	softLimited    bool               // one has kept something back
+	grants         []Grant
 }
 
 func naive(s *Snapshot) []Grant {
 	n := &naiveMatcher{
-		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, barren: map[*Request]bool{}, limits: newNaiveLimits(s),
-		mix: newNaiveMix(s), held: map[share.Submitter]float64{},
+		Snapshot: s, free: map[*Machine]*naiveFree{}, left: map[*Request]int{}, noFit: map[*Request]bool{}, limits: newNaiveLimits(s),
+		mix: newNaiveMix(s), usage: map[fairshare.Submitter]float64{},
 	}
 	for _, m := range s.Machines {
 		n.free[m] = newNaiveFree(s, m)
-		n.total, n.spare = n.total.Add(m.Total), n.spare.Add(atLeast(n.free[m].sums(&Class{}), n.free[m].sums(&Class{mayReclaim: true})))
+		n.total, n.poolFree = n.total.Add(m.Total), n.poolFree.Add(maxResources(n.free[m].sums(&RequestClass{}), n.free[m].sums(&RequestClass{mayReclaim: true})))
 	}
 	for _, r := range s.Requests {
 		n.left[r] = r.Wanted
 	}
-	for who, st := range s.Standing {
-		n.held[who] = share.Weight(st.Held, n.total)
+	for who, st := range s.Shares {
+		n.usage[who] = fairshare.CoresWorth(st.Usage, n.total)
 	}
 	n.placeFirst()
-	for band := roost.Monitoring; ; band-- {
-		n.beyond, n.curbed = false, false
+	for band := roost.MonitoringBand; ; band-- {
+		n.overSoftLimits, n.softLimited = false, false
 		n.placeBand(band)
-		if n.beyond = n.curbed; n.beyond {
+		if n.overSoftLimits = n.softLimited; n.overSoftLimits {
 			n.placeBand(band)
 		}
-		if band == roost.Free {
+		if band == roost.FreeBand {
 			return n.grants
 		}
 	}
 }
 
 // group is the group that a submitter counts for.
-func (n *naiveMatcher) group(who share.Submitter) string {
+func (n *naiveMatcher) group(who fairshare.Submitter) string {
 	var names []string
 	for _, g := range n.Groups {
 		names = append(names, g.Name)
 	}
-	return share.Known(names, who.Group)
+	return fairshare.NearestGroup(names, who.Group)
 }
 
-func (n *naiveMatcher) heldBy(group string) (sum float64) {
-	for who, held := range n.held {
+func (n *naiveMatcher) usageOf(group string) (sum float64) {
+	for who, held := range n.usage {
 		if n.group(who) == group {
 			sum += held
 		}
@@ -75,19 +75,19 @@ func (n *naiveMatcher) heldBy(group string) (sum float64) {
 	return sum
 }
 
-func (n *naiveMatcher) placeBand(band roost.Band) {
+func (n *naiveMatcher) placeBand(band roost.PriorityBand) {
 	n.allowed = nil
-	if len(n.Groups) == 0 || band.Prod() {
+	if len(n.Groups) == 0 || band.IsProd() {
 		n.placeStreams(band)
-		n.takeTurns(band, func(share.Submitter) bool { return true }, math.Inf(1))
+		n.takeTurns(band, func(fairshare.Submitter) bool { return true }, math.Inf(1))
 		return
 	}
-	for range maxRounds {
+	for range maxQuotaRounds {
 		wants := func(group string) float64 {
-			sum := n.heldBy(group)
+			sum := n.usageOf(group)
 			for _, r := range n.Requests {
-				if r.Band == band && !r.Now && n.group(r.Submitter) == group && !n.barren[r] {
-					sum += float64(n.left[r]) * share.Weight(r.Class.Resources, n.total)
+				if r.Band == band && !r.Now && n.group(r.Submitter) == group && !n.noFit[r] {
+					sum += float64(n.left[r]) * fairshare.CoresWorth(r.Class.Resources, n.total)
 				}
 			}
 			return sum
@@ -96,26 +96,26 @@ func (n *naiveMatcher) placeBand(band roost.Band) {
 		for i := range groups {
 			groups[i].Requested = wants(groups[i].Name)
 		}
-		divided := share.Divide(groups, n.total.CPU.Cores(), wants(""), n.Oversubscribe)
+		divided := fairshare.DivideQuotas(groups, n.total.CPU.Cores(), wants(""), n.Oversubscribe)
 		n.allowed = map[string]float64{}
 		for _, a := range divided {
 			n.allowed[a.Name] = a.Allocated
 		}
-		starved := func(a share.Allocation) float64 {
+		starved := func(a fairshare.GroupAllocation) float64 {
 			if a.Name == "" {
 				return 1e300
 			} else if a.Quota <= 0 {
 				return 1e200
 			}
-			return n.heldBy(a.Name) / a.Quota
+			return n.usageOf(a.Name) / a.Quota
 		}
-		slices.SortFunc(divided, func(a, b share.Allocation) int {
+		slices.SortFunc(divided, func(a, b fairshare.GroupAllocation) int {
 			return cmp.Or(cmp.Compare(starved(a), starved(b)), cmp.Compare(a.Name, b.Name))
 		})
 		before := len(n.grants)
 		n.placeStreams(band)
 		for _, a := range divided {
-			n.takeTurns(band, func(who share.Submitter) bool { return n.group(who) == a.Name }, max(0, a.Allocated-n.heldBy(a.Name)))
+			n.takeTurns(band, func(who fairshare.Submitter) bool { return n.group(who) == a.Name }, max(0, a.Allocated-n.usageOf(a.Name)))
 		}
 		if len(n.grants) == before {
 			return
@@ -130,80 +130,80 @@ func (n *naiveMatcher) placeFirst() {
 		return cmp.Or(cmp.Compare(b.Band, a.Band), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
 	})
 	for _, r := range queue {
-		for n.left[r] > 0 && !n.barren[r] && n.may(r) {
+		for n.left[r] > 0 && !n.noFit[r] && n.mayPlaceOne(r) {
 			if m := n.best(r); m != nil {
 				n.place(r, m, math.Inf(1))
 			} else {
-				n.barren[r] = true
+				n.noFit[r] = true
 			}
 		}
 	}
 }
 
 // placeStreams gives stream requests all they want, the first come first.
-func (n *naiveMatcher) placeStreams(band roost.Band) {
-	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Class.App != gpu.Stream })
+func (n *naiveMatcher) placeStreams(band roost.PriorityBand) {
+	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Class.AppClass != gpu.StreamClass })
 	slices.SortFunc(queue, func(a, b *Request) int { return cmp.Or(cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key)) })
 	for _, r := range queue {
-		for n.left[r] > 0 && !n.barren[r] && n.may(r) {
+		for n.left[r] > 0 && !n.noFit[r] && n.mayPlaceOne(r) {
 			if m := n.best(r); m != nil {
 				n.place(r, m, math.Inf(1))
 			} else {
-				n.barren[r] = true
+				n.noFit[r] = true
 			}
 		}
 	}
 }
 
 // takeTurns lets some submitters take turns.
-func (n *naiveMatcher) takeTurns(band roost.Band, in func(share.Submitter) bool, most float64) {
-	hopeful := func(who share.Submitter) bool {
+func (n *naiveMatcher) takeTurns(band roost.PriorityBand, in func(fairshare.Submitter) bool, most float64) {
+	hopeful := func(who fairshare.Submitter) bool {
 		return slices.ContainsFunc(n.Requests, func(r *Request) bool {
-			return r.Band == band && !r.Now && r.Submitter == who && n.left[r] > 0 && !n.barren[r]
+			return r.Band == band && !r.Now && r.Submitter == who && n.left[r] > 0 && !n.noFit[r]
 		})
 	}
-	var claimants []share.Claimant
+	var claimants []fairshare.WaitingSubmitter
 	for _, r := range n.Requests {
-		who, st := r.Submitter, n.Standing[r.Submitter]
-		if in(who) && hopeful(who) && !slices.ContainsFunc(claimants, func(c share.Claimant) bool { return c.Submitter == who }) {
-			claimants = append(claimants, share.Claimant{Submitter: who, Effective: st.Effective, Held: n.held[who], Floor: st.Floor, Ceiling: st.Ceiling})
+		who, st := r.Submitter, n.Shares[r.Submitter]
+		if in(who) && hopeful(who) && !slices.ContainsFunc(claimants, func(c fairshare.WaitingSubmitter) bool { return c.Submitter == who }) {
+			claimants = append(claimants, fairshare.WaitingSubmitter{Submitter: who, EffectivePriority: st.EffectivePriority, Usage: n.usage[who], Floor: st.Floor, Ceiling: st.Ceiling})
 		}
 	}
-	slices.SortFunc(claimants, func(a, b share.Claimant) int { return a.Submitter.Compare(b.Submitter) })
-	turns, stuck := share.NewTurns(claimants), map[*Request]bool{}
+	slices.SortFunc(claimants, func(a, b fairshare.WaitingSubmitter) int { return a.Submitter.Compare(b.Submitter) })
+	turns, stuck := fairshare.NewTurnQueue(claimants), map[*Request]bool{}
 	for {
-		i, slice, ok := turns.Next(min(share.Weight(n.spare, n.total), most))
+		i, slice, ok := turns.Next(min(fairshare.CoresWorth(n.poolFree, n.total), most))
 		if !ok {
 			return
 		}
-		took := n.turn(band, claimants[i].Submitter, slice, stuck)
-		turns.Took(i, took)
+		took := n.placeTurn(band, claimants[i].Submitter, slice, stuck)
+		turns.AddTaken(i, took)
 		most -= took
 		if !slices.ContainsFunc(n.Requests, func(r *Request) bool {
-			return r.Band == band && !r.Now && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.barren[r] && !stuck[r]
+			return r.Band == band && !r.Now && r.Submitter == claimants[i].Submitter && n.left[r] > 0 && !n.noFit[r] && !stuck[r]
 		}) {
-			turns.Leave(i)
+			turns.RemoveClaimant(i)
 		}
 	}
 }
 
-// turn places units of the first of the submitter's requests, by priority and age, that can be placed.
-func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64, stuck map[*Request]bool) (took float64) {
+// placeTurn places units of the first of the submitter's requests, by priority and age, that can be placed.
+func (n *naiveMatcher) placeTurn(band roost.PriorityBand, who fairshare.Submitter, slice float64, stuck map[*Request]bool) (took float64) {
 	queue := slices.DeleteFunc(slices.Clone(n.Requests), func(r *Request) bool { return r.Band != band || r.Now || r.Submitter != who })
 	slices.SortFunc(queue, func(a, b *Request) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Oldest, b.Oldest), a.Key.Compare(b.Key))
 	})
-	for took == 0 || took < slice-dust {
+	for took == 0 || took < slice-epsilon {
 		var r *Request
 		var m *Machine
 		for _, q := range queue {
-			if n.left[q] == 0 || n.barren[q] || stuck[q] {
+			if n.left[q] == 0 || n.noFit[q] || stuck[q] {
 				continue
 			}
-			if !n.may(q) {
+			if !n.mayPlaceOne(q) {
 				stuck[q] = true // what is used up now stays so in these turns
 			} else if m = n.best(q); m == nil {
-				n.barren[q] = true // what does not fit now never will: machines only fill up
+				n.noFit[q] = true // what does not fit now never will: machines only fill up
 			} else {
 				r = q
 				break
@@ -219,15 +219,15 @@ func (n *naiveMatcher) turn(band roost.Band, who share.Submitter, slice float64,
 
 // place puts as many units on a machine as fit into what was the slice when it was chosen; one where there are GPUs.
 func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float64) {
-	unit, units, before := share.Weight(r.Class.Resources, n.total), 0, n.held[r.Submitter]
-	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreads() && took < slice-dust && n.left[r] > 0 && n.may(r) && n.free[m].fits(r.Class) {
+	unit, units, before := fairshare.CoresWorth(r.Class.Resources, n.total), 0, n.usage[r.Submitter]
+	for ok := true; ok; ok = r.Class.Spread == "" && m.Total.GPUs == 0 && !n.Score.spreadsUnits() && took < slice-epsilon && n.left[r] > 0 && n.mayPlaceOne(r) && n.free[m].fits(r.Class) {
 		n.free[m].take(r.Class)
 		n.limits.take(r)
-		n.spare = n.spare.Sub((&Grant{Request: r, Machine: m}).Resources())
+		n.poolFree = n.poolFree.Sub((&Grant{Request: r, Machine: m}).Resources())
 		n.left[r]--
 		units++
 		took = unit * float64(units)
-		n.held[r.Submitter] = before + took
+		n.usage[r.Submitter] = before + took
 	}
 	if last := len(n.grants) - 1; last >= 0 && n.grants[last].Request == r && n.grants[last].Machine == m {
 		n.grants[last].Units += units
@@ -237,31 +237,31 @@ func (n *naiveMatcher) place(r *Request, m *Machine, slice float64) (took float6
 	return took
 }
 
-// may reports whether limits, ceiling and quota let one more unit start.
-func (n *naiveMatcher) may(r *Request) bool {
-	unit, who := share.Weight(r.Class.Resources, n.total), r.Submitter
+// mayPlaceOne reports whether limits, ceiling and quota let one more unit start.
+func (n *naiveMatcher) mayPlaceOne(r *Request) bool {
+	unit, who := fairshare.CoresWorth(r.Class.Resources, n.total), r.Submitter
 	if r.Now { // it is past all but licences
 		return n.limits.room(r, needs(&Request{Class: r.Class})) > 0
 	}
-	if c := n.Standing[who].Ceiling; n.room(r) == 0 || c > 0 && n.held[who]+unit > c+dust {
+	if c := n.Shares[who].Ceiling; n.room(r) == 0 || c > 0 && n.usage[who]+unit > c+epsilon {
 		return false
 	}
 	group := n.group(who)
-	return n.allowed == nil || n.heldBy(group)+unit <= n.allowed[group]+dust
+	return n.allowed == nil || n.usageOf(group)+unit <= n.allowed[group]+epsilon
 }
 
 // room is how many units of a request limits let start, soft ones too when it is their turn.
 func (n *naiveMatcher) room(r *Request) int {
 	hard := n.limits.room(r, needs(r))
-	if n.beyond {
+	if n.overSoftLimits {
 		return hard
 	}
 	soft := map[string]int{}
-	for _, t := range r.Soft {
+	for _, t := range r.SoftLimits {
 		soft[t.Limit] += t.Count
 	}
 	room := min(hard, n.limits.room(r, soft))
-	n.curbed = n.curbed || room == 0 && hard > 0
+	n.softLimited = n.softLimited || room == 0 && hard > 0
 	return room
 }
 
@@ -277,7 +277,7 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 			continue
 		}
 		rank, _ := classad.Eval(attribute(r.Class.Ad, "Rank"), r.Class.Ad, m.Ad, nil).Number()
-		key := append([]float64{-rank}, n.wishes(r, m)...)
+		key := append([]float64{-rank}, n.softConstraintScore(r, m)...)
 		key = append(key, n.free[m].score(r.Class, m, n.mix))
 		if c := slices.Compare(key, topKey); top == nil || c < 0 || c == 0 && m.Name < top.Name {
 			top, topKey = m, key
@@ -286,8 +286,8 @@ func (n *naiveMatcher) best(r *Request) *Machine {
 	return top
 }
 
-// wishes is how far a machine is from what a request wishes for.
-func (n *naiveMatcher) wishes(r *Request, m *Machine) []float64 {
+// softConstraintScore is how far a machine is from what a request wishes for.
+func (n *naiveMatcher) softConstraintScore(r *Request, m *Machine) []float64 {
 	liked, missing, crowd := 0.0, 0.0, 0.0
 	for _, e := range r.Class.Prefer {
 		if holds, ok := classad.Eval(e, r.Class.Ad, m.Ad, nil).Bool(); ok && holds {
@@ -295,7 +295,7 @@ func (n *naiveMatcher) wishes(r *Request, m *Machine) []float64 {
 		}
 	}
 	has, _ := m.Ad.Strings("Packages")
-	for _, p := range r.Class.Packages {
+	for _, p := range r.Class.PreferredPackages {
 		if !slices.Contains(has, p) {
 			missing++
 		}
@@ -363,7 +363,7 @@ func (l naiveLimits) take(r *Request) {
 			l[name] -= count
 		}
 	}
-	for _, t := range r.Soft {
+	for _, t := range r.SoftLimits {
 		if _, known := l[t.Limit]; known {
 			l[t.Limit] -= t.Count
 		}
@@ -384,23 +384,23 @@ func needs(r *Request) map[string]int {
 
 // naiveFree is what is free of a machine: of its units, or of the sum.
 type naiveFree struct {
-	units *gpu.Free
-	plain [2]roost.Resources // by class
-	total roost.Resources
-	busy  bool // it has claims
+	units       *gpu.FreeResources
+	sumsByClass [2]roost.Resources // by class
+	total       roost.Resources
+	busy        bool // it has claims
 }
 
 func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
 	f := &naiveFree{total: m.Total, busy: len(m.Claims) > 0}
-	if m.split {
+	if m.freeByUnit {
 		f.units = m.units.Clone()
 		f.units.SetReclaim(m.Reclaim != roost.ReclaimOff && m.Reclaim <= s.Reclaim)
 	} else {
-		f.plain = [2]roost.Resources{m.Free, m.Free}
-		f.plain[gpu.Stream].CPU = m.stream
+		f.sumsByClass = [2]roost.Resources{m.Free, m.Free}
+		f.sumsByClass[gpu.StreamClass].CPU = m.streamFree
 	}
 	for _, p := range s.Pending[m.Name] {
-		c := &Class{Resources: p.Resources, App: p.Class, mayReclaim: p.NonProd}
+		c := &RequestClass{Resources: p.Resources, AppClass: p.Class, mayReclaim: p.MayReclaim}
 		if f.units == nil || f.fits(c) {
 			f.take(c)
 		}
@@ -408,53 +408,53 @@ func newNaiveFree(s *Snapshot, m *Machine) *naiveFree {
 	return f
 }
 
-func (f *naiveFree) sums(c *Class) roost.Resources {
+func (f *naiveFree) sums(c *RequestClass) roost.Resources {
 	if f.units == nil {
-		return f.plain[c.App]
+		return f.sumsByClass[c.AppClass]
 	}
-	r := f.units.LeftFor(c.mayReclaim)
-	if c.App == gpu.Stream {
+	r := f.units.LeftForRequest(c.mayReclaim)
+	if c.AppClass == gpu.StreamClass {
 		r.CPU = 0
 		for i := range f.units.Len() {
-			if u := f.units.UnitFree(i, c.App); !c.mayReclaim {
+			if u := f.units.UnitFree(i, c.AppClass); !c.mayReclaim {
 				r.CPU = max(r.CPU, u.CPU)
 			} else {
-				r.CPU = max(r.CPU, f.units.Room(i, c.App).CPU)
+				r.CPU = max(r.CPU, f.units.Reclaimable(i, c.AppClass).CPU)
 			}
 		}
 	}
 	return r
 }
 
-func (f *naiveFree) fits(c *Class) bool {
-	if c.Alone && (f.busy || f.units != nil && !f.units.Idle() || f.units == nil && (f.plain[gpu.Batch] != f.total || f.plain[gpu.Stream].CPU < f.total.CPU)) {
+func (f *naiveFree) fits(c *RequestClass) bool {
+	if c.Exclusive && (f.busy || f.units != nil && !f.units.IsIdle() || f.units == nil && (f.sumsByClass[gpu.BatchClass] != f.total || f.sumsByClass[gpu.StreamClass].CPU < f.total.CPU)) {
 		return false
 	}
 	if f.units == nil {
-		return c.Resources.Fits(f.plain[c.App]) && c.Resources.GPUMemory == 0
+		return c.Resources.FitsIn(f.sumsByClass[c.AppClass]) && c.Resources.GPUMemory == 0
 	}
-	_, err := f.units.Place(c.request())
+	_, err := f.units.PlaceOrExplain(c.deviceRequest())
 	return err == nil
 }
 
-func (f *naiveFree) take(c *Class) {
+func (f *naiveFree) take(c *RequestClass) {
 	if f.units != nil {
-		p, _ := f.units.Place(c.request())
-		if c.Alone {
-			p, _ = f.units.Whole()
+		p, _ := f.units.PlaceOrExplain(c.deviceRequest())
+		if c.Exclusive {
+			p, _ = f.units.WholeMachine()
 		}
-		f.units.Take(p)
+		f.units.TakePlacement(p)
 		return
 	}
-	if c.Alone {
-		f.plain = [2]roost.Resources{}
+	if c.Exclusive {
+		f.sumsByClass = [2]roost.Resources{}
 		return
 	}
-	for app := range f.plain {
+	for app := range f.sumsByClass {
 		r := c.Resources
-		if gpu.Class(app) != c.App {
+		if gpu.AppClass(app) != c.AppClass {
 			r.CPU = 0
 		}
-		f.plain[app] = f.plain[app].Sub(r)
+		f.sumsByClass[app] = f.sumsByClass[app].Sub(r)
 	}
 }

@@ -18,7 +18,7 @@ func BenchmarkOpenB(b *testing.B) {
 	for _, w := range []string{"default", "cpu250", "gpuspec33", "gpushare100", "multigpu50"} {
 		pods, name := openBWorkload(b, w)
 		b.Run(name, func(b *testing.B) {
-			var o outcome
+			var o placementOutcome
 			for b.Loop() {
 				o = runOpenB(b, pods, 10, Hybrid)
 			}
@@ -29,17 +29,17 @@ func BenchmarkOpenB(b *testing.B) {
 	}
 }
 
-func openBWorkload(tb testing.TB, workload string) (pods []pod, name string) {
+func openBWorkload(tb testing.TB, workload string) (pods []tracePod, name string) {
 	if _, err := os.Stat(filepath.Join(openBDir(), "openb_pod_list_"+workload+".csv")); err == nil || workload == "default" {
 		return openBPods(tb, workload), workload
 	}
-	return derive(openBPods(tb, "default"), workload), workload + "-derived"
+	return deriveWorkload(openBPods(tb, "default"), workload), workload + "-derived"
 }
 
-// derive makes another workload of the default one.
-func derive(pods []pod, workload string) []pod {
+// deriveWorkload makes another workload of the default one.
+func deriveWorkload(pods []tracePod, workload string) []tracePod {
 	rng := rand.New(rand.NewPCG(33, 250))
-	some := func(does func(pod) bool) (list []pod) {
+	some := func(does func(tracePod) bool) (list []tracePod) {
 		for _, p := range pods {
 			if does(p) {
 				list = append(list, p)
@@ -47,10 +47,10 @@ func derive(pods []pod, workload string) []pod {
 		}
 		return list
 	}
-	draw := func(from []pod) pod { return from[rng.IntN(len(from))] }
+	draw := func(from []tracePod) tracePod { return from[rng.IntN(len(from))] }
 	switch workload {
 	case "cpu250": // a quarter wants no GPU
-		none := some(func(p pod) bool { return p.GPUs == 0 })
+		none := some(func(p tracePod) bool { return p.GPUs == 0 })
 		for n := len(none); 4*n < len(pods); n++ {
 			pods = append(pods, draw(none))
 		}
@@ -62,14 +62,14 @@ func derive(pods []pod, workload string) []pod {
 			}
 		}
 	case "gpushare100": // all of those with GPUs want shares
-		shares := some(func(p pod) bool { return p.GPUMemory > 0 })
+		shares := some(func(p tracePod) bool { return p.GPUMemory > 0 })
 		for i, p := range pods {
 			if p.GPUs > 0 && p.GPUMemory == 0 {
 				pods[i] = draw(shares)
 			}
 		}
 	case "multigpu50": // half of the GPUs are for those that want several
-		several := some(func(p pod) bool { return p.GPUs > 1 })
+		several := some(func(p tracePod) bool { return p.GPUs > 1 })
 		for rest, n := sumMilli(pods)-sumMilli(several), sumMilli(several); n < rest; {
 			p := draw(several)
 			pods, n = append(pods, p), n+p.milli()
@@ -78,22 +78,22 @@ func derive(pods []pod, workload string) []pod {
 	return pods
 }
 
-func sumMilli(pods []pod) (n int) {
+func sumMilli(pods []tracePod) (n int) {
 	for _, p := range pods {
 		n += p.milli()
 	}
 	return n
 }
 
-// TestFragmentsBeatBestFit fills a small cell that is made for it, and needs no trace: machines of two kinds, and tasks of which those with shares would
+// TestFragmentationBeatsBestFit fills a small cell that is made for it, and needs no trace: machines of two kinds, and tasks of which those with shares would
 // spoil the cards, and those with many cores the machines, for the others.
-func TestFragmentsBeatBestFit(t *testing.T) {
-	var pods []pod
+func TestFragmentationBeatsBestFit(t *testing.T) {
+	var pods []tracePod
 	for _, k := range []struct{ of, cpu, memory, gpus, milli int }{
 		{20, 3, 5, 1, 810}, {12, 12, 47, 1, 470}, {6, 12, 47, 1, 650}, {8, 4, 20, 1, 320}, {17, 11, 48, 1, 0}, {10, 3, 6, 1, 0}, {8, 19, 64, 1, 0}, {13, 14, 50, 0, 0}, {1, 88, 320, 8, 0},
 	} {
 		for range k.of {
-			pods = append(pods, pod{Resources: roost.Resources{
+			pods = append(pods, tracePod{Resources: roost.Resources{
 				CPU: roost.MilliCPU(k.cpu) * 1000, Memory: roost.Bytes(k.memory) * roost.GiB, GPUs: k.gpus, GPUMemory: roost.Bytes(k.milli) * roost.MiB,
 			}})
 		}
@@ -103,8 +103,8 @@ func TestFragmentsBeatBestFit(t *testing.T) {
 	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		machines, fits, capacity := smallCell(t)
-		order := arrivals(rng, pods, capacity)
-		full, _ := newArriving(t, machines, pods, Hybrid).fill(order, capacity)
+		order := arrivalOrder(rng, pods, capacity)
+		full, _ := newArrivingPods(t, machines, pods, Hybrid).placePods(order, capacity)
 		gain += (full - fillBestFit(fits, order, capacity)) / seeds
 	}
 	t.Logf("%.2f %% more of the GPUs are given away than by best fit", gain)
@@ -114,7 +114,7 @@ func TestFragmentsBeatBestFit(t *testing.T) {
 }
 
 // smallCell is machines, and what is free of each.
-func smallCell(tb testing.TB) (list []*Machine, free []*gpu.Free, capacity int) {
+func smallCell(tb testing.TB) (list []*Machine, free []*gpu.FreeResources, capacity int) {
 	for i := range 60 {
 		cores, gpus := 96, 8
 		if i%2 == 0 {
@@ -127,13 +127,13 @@ func smallCell(tb testing.TB) (list []*Machine, free []*gpu.Free, capacity int) 
 }
 
 // fillBestFit gives each pod to the machine on which the least is left.
-func fillBestFit(machines []*gpu.Free, order []pod, capacity int) (full float64) {
+func fillBestFit(machines []*gpu.FreeResources, order []tracePod, capacity int) (full float64) {
 	asked, given := 0, 0
 	for _, p := range order {
 		best, least := -1, 0.0
 		for i, f := range machines {
-			if _, err := f.Place(gpu.Request{Resources: p.Resources}); err == nil {
-				left := f.Left().CPU.Cores() / 96
+			if _, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: p.Resources}); err == nil {
+				left := f.LeftForBatch().CPU.Cores() / 96
 				for _, d := range f.Devices() {
 					left += float64(d.Free) / float64(d.Memory) / 8
 				}
@@ -143,8 +143,8 @@ func fillBestFit(machines []*gpu.Free, order []pod, capacity int) (full float64)
 			}
 		}
 		if best >= 0 {
-			place, _ := machines[best].Place(gpu.Request{Resources: p.Resources})
-			machines[best].Take(place)
+			place, _ := machines[best].PlaceOrExplain(gpu.DeviceRequest{Resources: p.Resources})
+			machines[best].TakePlacement(place)
 			given += p.milli()
 		}
 		if asked += p.milli(); asked <= capacity {

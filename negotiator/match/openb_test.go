@@ -15,27 +15,27 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // The trace is that of a GPU cluster of Alibaba's of 2023: 1,213 machines with 6,212 GPUs of eight models, and 8,152 tasks. As in Weng et al. (ATC
 // 2023, §6), tasks come one by one in random order and stay; who finds no place goes away; more of the same kinds, drawn at random, come until 130 %
 // of all GPUs have been asked for. What counts is how much of the GPUs is given away when as much has been asked for as there is.
 
-// card is the memory of each GPU here: the trace counts shares in thousandths.
-const card = 1000 * roost.MiB
+// gpuMemoryScale is the memory of each GPU here: the trace counts shares in thousandths.
+const gpuMemoryScale = 1000 * roost.MiB
 
 // overload is how much of the GPUs is asked for in the end, in thousandths.
 const overload = 1300
 
-// pod is a task of the trace.
-type pod struct {
+// tracePod is a task of the trace.
+type tracePod struct {
 	roost.Resources
 	models string // of the GPUs that it may have, with | between them; "" for any
 }
 
 // milli is what a pod asks for, in thousandths of a GPU.
-func (p pod) milli() int {
+func (p tracePod) milli() int {
 	if p.GPUMemory > 0 {
 		return p.GPUs * int(p.GPUMemory/roost.MiB)
 	}
@@ -83,16 +83,16 @@ func openBMachines(tb testing.TB) (list []*Machine) {
 
 // gpuMachine is a machine whose GPUs borrow from one CPU unit.
 func gpuMachine(tb testing.TB, name string, cores int, memory roost.Bytes, gpus int, model string) *Machine {
-	topology := gpu.Topology{Memory: memory}
+	topology := gpu.MachineTopology{Memory: memory}
 	for i := range cores {
-		topology.Cores = append(topology.Cores, gpu.Core{ID: i, NUMA: -1})
+		topology.Cores = append(topology.Cores, gpu.CPUCore{ID: i, NUMANode: -1})
 	}
 	for i := range gpus {
 		topology.Devices = append(topology.Devices, gpu.Device{
-			UUID: fmt.Sprint("GPU-", i), Model: model, Index: i, Memory: card, NUMA: -1, Health: gpu.Healthy(),
+			UUID: fmt.Sprint("GPU-", i), Model: model, Index: i, Memory: gpuMemoryScale, NUMANode: -1, Health: gpu.HealthyDevice(),
 		})
 	}
-	units, err := gpu.Cut(topology, gpu.Layout{})
+	units, err := gpu.CutUnits(topology, gpu.LayoutConfig{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -106,9 +106,9 @@ func gpuMachine(tb testing.TB, name string, cores int, memory roost.Bytes, gpus 
 }
 
 // openBPods reads the tasks of a workload.
-func openBPods(tb testing.TB, workload string) (list []pod) {
+func openBPods(tb testing.TB, workload string) (list []tracePod) {
 	for _, row := range openB(tb, "openb_pod_list_"+workload+".csv") {
-		p := pod{Resources: roost.Resources{CPU: roost.MilliCPU(whole(tb, row[1])), Memory: roost.Bytes(whole(tb, row[2])) * roost.MiB, GPUs: whole(tb, row[3])}}
+		p := tracePod{Resources: roost.Resources{CPU: roost.MilliCPU(whole(tb, row[1])), Memory: roost.Bytes(whole(tb, row[2])) * roost.MiB, GPUs: whole(tb, row[3])}}
 		if m := whole(tb, row[4]); m < 1000 && p.GPUs > 0 {
 			p.GPUMemory = roost.Bytes(m) * roost.MiB
 		}
@@ -120,8 +120,8 @@ func openBPods(tb testing.TB, workload string) (list []pod) {
 	return list
 }
 
-// arrivals is the pods in the order in which they come.
-func arrivals(rng *rand.Rand, pods []pod, capacity int) (list []pod) {
+// arrivalOrder is the pods in the order in which they come.
+func arrivalOrder(rng *rand.Rand, pods []tracePod, capacity int) (list []tracePod) {
 	order, asked := slices.Clone(pods), 0
 	rng.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	for i := 0; ; i++ {
@@ -136,47 +136,47 @@ func arrivals(rng *rand.Rand, pods []pod, capacity int) (list []pod) {
 	}
 }
 
-// arriving is pods that come one by one.
-type arriving struct {
-	*Arrivals
-	of map[pod]*Request
+// arrivingPods is pods that come one by one.
+type arrivingPods struct {
+	*OnlinePlacement
+	requests map[tracePod]*Request
 }
 
-func newArriving(tb testing.TB, machines []*Machine, pods []pod, by Score) *arriving {
-	s, who := &Snapshot{Machines: machines, Score: by}, share.Submitter{Owner: "ann"}
-	a := &arriving{of: map[pod]*Request{}}
+func newArrivingPods(tb testing.TB, machines []*Machine, pods []tracePod, by ScorePolicy) *arrivingPods {
+	s, who := &Snapshot{Machines: machines, Score: by}, fairshare.Submitter{Owner: "ann"}
+	a := &arrivingPods{requests: map[tracePod]*Request{}}
 	for _, p := range pods {
-		r := a.of[p]
+		r := a.requests[p]
 		if r == nil {
 			text := "[]"
 			if p.models != "" {
 				text = fmt.Sprintf(`[Requirements = TARGET.Model == "%s"]`, strings.ReplaceAll(p.models, "|", `" || TARGET.Model == "`))
 			}
-			class, err := NewClass(text, who, roost.Batch, p.Resources)
+			class, err := NewClass(text, who, roost.BatchBand, p.Resources)
 			if err != nil {
 				tb.Fatal(err)
 			}
-			r = &Request{Key: Key{"s", uint64(len(a.of))}, Submitter: who, Class: class}
-			a.of[p] = r
+			r = &Request{Key: RequestKey{"s", uint64(len(a.requests))}, Submitter: who, Class: class}
+			a.requests[p] = r
 			s.Requests = append(s.Requests, r)
 		}
 		r.Wanted++
 	}
-	a.Arrivals = NewMatcher().Arrivals(s)
+	a.OnlinePlacement = NewMatcher().NewOnlinePlacement(s)
 	return a
 }
 
-// come places one pod, if there is room.
-func (a *arriving) come(p pod) bool {
-	_, _, ok := a.Come(a.of[p])
+// placePod places one pod, if there is room.
+func (a *arrivingPods) placePod(p tracePod) bool {
+	_, _, ok := a.Place(a.requests[p])
 	return ok
 }
 
-// fill lets pods come, and returns how much of the GPUs is given away, in percent, when as much has been asked for as there is, and in the end.
-func (a *arriving) fill(order []pod, capacity int) (full, end float64) {
+// placePods lets pods come, and returns how much of the GPUs is given away, in percent, when as much has been asked for as there is, and in the end.
+func (a *arrivingPods) placePods(order []tracePod, capacity int) (full, end float64) {
 	asked, given := 0, 0
 	for _, p := range order {
-		if a.come(p) {
+		if a.placePod(p) {
 			given += p.milli()
 		}
 		if asked += p.milli(); asked <= capacity {
@@ -186,20 +186,20 @@ func (a *arriving) fill(order []pod, capacity int) (full, end float64) {
 	return full, 100 * float64(given) / float64(capacity)
 }
 
-// outcome is what became of some random orders.
-type outcome struct {
+// placementOutcome is what became of some random orders.
+type placementOutcome struct {
 	full, end []float64 // percent, rising
 	rate      float64   // placements looked for each second
 }
 
 func median(of []float64) float64 { return (of[len(of)/2] + of[(len(of)-1)/2]) / 2 }
 
-func (o outcome) String() string {
+func (o placementOutcome) String() string {
 	return fmt.Sprintf("%.2f %% of the GPUs are given away at 100 %% (%.2f to %.2f, %d seeds), %.2f %% at 130 %%; %.0f placements/s",
 		median(o.full), o.full[0], o.full[len(o.full)-1], len(o.full), median(o.end), o.rate)
 }
 
-func runOpenB(tb testing.TB, pods []pod, seeds int, by Score) (o outcome) {
+func runOpenB(tb testing.TB, pods []tracePod, seeds int, by ScorePolicy) (o placementOutcome) {
 	var took time.Duration
 	n := 0
 	for seed := range seeds {
@@ -207,10 +207,10 @@ func runOpenB(tb testing.TB, pods []pod, seeds int, by Score) (o outcome) {
 		for _, m := range machines {
 			capacity += m.Total.GPUs * 1000
 		}
-		order := arrivals(rand.New(rand.NewPCG(uint64(seed), 42)), pods, capacity)
-		a := newArriving(tb, machines, pods, by)
+		order := arrivalOrder(rand.New(rand.NewPCG(uint64(seed), 42)), pods, capacity)
+		a := newArrivingPods(tb, machines, pods, by)
 		start := time.Now()
-		full, end := a.fill(order, capacity)
+		full, end := a.placePods(order, capacity)
 		took, n = took+time.Since(start), n+len(order)
 		o.full, o.end = append(o.full, full), append(o.end, end)
 	}

@@ -10,43 +10,43 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // randomCell makes a small cell. All its amounts are powers of two, so that sums of weights do not depend on the order of adding.
 func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Standing: map[share.Submitter]Standing{}, Pending: map[string][]Promise{}, Reclaim: roost.Reclaim(rng.IntN(4))}
+	s := &Snapshot{Shares: map[fairshare.Submitter]SubmitterShare{}, Pending: map[string][]PendingGrant{}, Reclaim: roost.ReclaimLevel(rng.IntN(4))}
 	arch := []string{"X86_64", "aarch64"}
 	policies := []string{"", "; Start = true", `; Start = TARGET.Owner != "u1"`, "; Requirements = MY.Start; Start = TARGET.RequestCpus <= 2"}
 	for i := range rng.IntN(8) * (1 + rng.IntN(4)/3*2) {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB, GPUs: rng.IntN(2) * 4}
 		free := roost.Resources{CPU: roost.MilliCPU(rng.IntN(9)) * 1000, Memory: roost.Bytes(rng.IntN(9)) * roost.GiB, GPUs: total.GPUs}
-		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))], randomHome(rng))
+		exprs := fmt.Sprintf(`Arch = "%s"; Speed = %d%s%s`, arch[rng.IntN(2)], rng.IntN(3), policies[rng.IntN(len(policies))], randomMachineAttrs(rng))
 		name := fmt.Sprintf("m%02d", i)
 		ad := machineAd(t, name, total, free, exprs)
 		if rng.IntN(2) == 0 {
 			f := randomUnits(rng)
-			if f.Describe(ad); f.Reclaims() {
-				ad.SetString(roost.AttrReclaim, roost.Reclaim(1+rng.IntN(3)).String())
+			if f.Describe(ad); f.IsReclaiming() {
+				ad.SetString(roost.AttrReclaim, roost.ReclaimLevel(1+rng.IntN(3)).String())
 			}
 		}
 		m := NewMachine(name, 1, 1, ad)
 		for range rng.IntN(3) / 2 {
-			m.Claims = append(m.Claims, Claim{Job: []string{"1.h", "1[3].h", "0[3].h", "11.h"}[rng.IntN(4)]})
+			m.Claims = append(m.Claims, MachineClaim{Job: []string{"1.h", "1[3].h", "0[3].h", "11.h"}[rng.IntN(4)]})
 		}
 		s.Machines = append(s.Machines, m)
 		if rng.IntN(4) == 0 {
-			s.Pending[name] = []Promise{{Request: Key{"s", uint64(rng.IntN(4))}, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, NonProd: rng.IntN(2) == 0}}
+			s.Pending[name] = []PendingGrant{{Request: RequestKey{"s", uint64(rng.IntN(4))}, Resources: roost.Resources{CPU: 1000, Memory: roost.GiB}, MayReclaim: rng.IntN(2) == 0}}
 		}
 	}
-	s.Limits = map[string]Limit{}
+	s.Limits = map[string]ConcurrencyLimit{}
 	for i := range 2 {
-		s.Limits[fmt.Sprintf("lic%d", i)] = Limit{Total: rng.IntN(8), Used: rng.IntN(3)}
-		s.Limits[fmt.Sprintf("run%d", i)] = Limit{Total: rng.IntN(20), Label: "somebody's limit"}
+		s.Limits[fmt.Sprintf("lic%d", i)] = ConcurrencyLimit{Total: rng.IntN(8), Used: rng.IntN(3)}
+		s.Limits[fmt.Sprintf("run%d", i)] = ConcurrencyLimit{Total: rng.IntN(20), Label: "somebody's limit"}
 	}
 	for _, name := range []string{"a", "a.x", "b"} {
 		if rng.IntN(3) == 0 {
-			g := share.Group{Name: name, Quota: float64(rng.IntN(16)), Surplus: rng.IntN(2) == 0, Dynamic: rng.IntN(2) == 0}
+			g := fairshare.AccountingGroup{Name: name, Quota: float64(rng.IntN(16)), AcceptsSurplus: rng.IntN(2) == 0, Dynamic: rng.IntN(2) == 0}
 			if g.Dynamic {
 				g.Quota /= 16
 			}
@@ -56,8 +56,8 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 	requirements := []string{"", `Requirements = TARGET.Arch == "X86_64"; `, "Requirements = TARGET.Memory >= 4096 && TARGET.Speed > 0; ", "Requirements = Undefined; "}
 	ranks := []string{"", "Rank = TARGET.Speed", "Rank = -TARGET.Memory"}
 	for i := range rng.IntN(8) {
-		who := share.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3)), Group: []string{"", "a", "a.x", "b.y"}[rng.IntN(4)]}
-		band := roost.Band(rng.IntN(3))
+		who := fairshare.Submitter{Owner: fmt.Sprintf("u%d", rng.IntN(3)), Group: []string{"", "a", "a.x", "b.y"}[rng.IntN(4)]}
+		band := roost.PriorityBand(rng.IntN(3))
 		r := roost.Resources{CPU: 1000 << rng.IntN(3), Memory: roost.GiB << rng.IntN(2), GPUs: rng.IntN(4) / 3}
 		app := ""
 		if rng.IntN(6) == 0 {
@@ -68,12 +68,12 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 		if r.GPUs > 0 && rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1<<rng.IntN(2), roost.GiB<<rng.IntN(4)
 		}
-		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+randomWishes(rng)+"]", who, band, r)
+		class, err := NewClass("["+requirements[rng.IntN(4)]+ranks[rng.IntN(3)]+app+randomSoftConstraints(rng)+"]", who, band, r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req := &Request{
-			Key: Key{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)), Oldest: int64(rng.IntN(3)),
+			Key: RequestKey{"s", uint64(i)}, Submitter: who, Band: band, Priority: int32(rng.IntN(2)), Oldest: int64(rng.IntN(3)),
 			Wanted: rng.IntN(12), Class: class, Explain: rng.IntN(2) == 0,
 		}
 		req.Now = rng.IntN(10) == 0
@@ -81,16 +81,16 @@ func randomCell(t testing.TB, rng *rand.Rand) *Snapshot {
 			req.Avoid = map[string]string{"m01": "because"}
 		}
 		for j := range rng.IntN(2) {
-			req.RunLimits = append(req.RunLimits, Take{Limit: fmt.Sprintf("run%d", rng.IntN(2)+j), Count: 1 + rng.IntN(2)})
+			req.RunLimits = append(req.RunLimits, LimitRequest{Limit: fmt.Sprintf("run%d", rng.IntN(2)+j), Count: 1 + rng.IntN(2)})
 		}
 		s.Requests = append(s.Requests, req)
-		s.Standing[who] = Standing{Effective: float64(int(512) << rng.IntN(2)), Held: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}, Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}
+		s.Shares[who] = SubmitterShare{EffectivePriority: float64(int(512) << rng.IntN(2)), Usage: roost.Resources{CPU: roost.MilliCPU(rng.IntN(4)) * 1000}, Ceiling: float64(rng.IntN(2) * (1 + rng.IntN(20))), Floor: float64(rng.IntN(8) / 4 * 4)}
 	}
 	return s
 }
 
-// randomWishes are what else the ad of a request may ask for.
-func randomWishes(rng *rand.Rand) (text string) {
+// randomSoftConstraints are what else the ad of a request may ask for.
+func randomSoftConstraints(rng *rand.Rand) (text string) {
 	if rng.IntN(3) == 0 {
 		text += fmt.Sprintf(`; ConcurrencyLimits = "lic%d:%d"`, rng.IntN(3), 1+rng.IntN(2))
 	}
@@ -106,8 +106,8 @@ func randomWishes(rng *rand.Rand) (text string) {
 	return text
 }
 
-// randomHome is where a machine stands and what it has.
-func randomHome(rng *rand.Rand) (text string) {
+// randomMachineAttrs is where a machine stands and what it has.
+func randomMachineAttrs(rng *rand.Rand) (text string) {
 	if rng.IntN(4) > 0 {
 		text += fmt.Sprintf("; Rack = %d", rng.IntN(3))
 	}
@@ -117,7 +117,7 @@ func randomHome(rng *rand.Rand) (text string) {
 	return text
 }
 
-func show(grants []Grant) string {
+func grantsText(grants []Grant) string {
 	var b strings.Builder
 	for _, g := range grants {
 		fmt.Fprintf(&b, "%v: %d on %s%s\n", g.Request.Key, g.Units, g.Machine.Name, victimsText(&g))
@@ -125,14 +125,14 @@ func show(grants []Grant) string {
 	return b.String()
 }
 
-// soften gives some requests soft limits.
-func soften(rng *rand.Rand, s *Snapshot) {
+// addSoftLimits gives some requests soft limits.
+func addSoftLimits(rng *rand.Rand, s *Snapshot) {
 	for i := range 2 {
-		s.Limits[fmt.Sprintf("soft%d", i)] = Limit{Total: rng.IntN(8), Used: rng.IntN(3)}
+		s.Limits[fmt.Sprintf("soft%d", i)] = ConcurrencyLimit{Total: rng.IntN(8), Used: rng.IntN(3)}
 	}
 	for _, r := range s.Requests {
 		if rng.IntN(2) == 0 {
-			r.Soft = []Take{{Limit: fmt.Sprintf("soft%d", rng.IntN(2)), Count: 1 + rng.IntN(2)}}
+			r.SoftLimits = []LimitRequest{{Limit: fmt.Sprintf("soft%d", rng.IntN(2)), Count: 1 + rng.IntN(2)}}
 		}
 	}
 }
@@ -142,15 +142,15 @@ func TestOracle(t *testing.T) {
 	for seed := range uint64(2000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		s, matcher := randomCell(t, rng), NewMatcher()
-		matcher.fewest = 1
-		s.Score = Score(max(0, int(seed%8)-4)) // half of them by the score that pools have
-		if seed%2 == 1 && len(s.Groups) == 0 { // quotas are divided anew for what is beyond, in rounds that the naive matcher counts otherwise
-			soften(rand.New(rand.NewPCG(seed, 2)), s)
+		matcher.minCandidates = 1
+		s.Score = ScorePolicy(max(0, int(seed%8)-4)) // half of them by the score that pools have
+		if seed%2 == 1 && len(s.Groups) == 0 {       // quotas are divided anew for what is beyond, in rounds that the naive matcher counts otherwise
+			addSoftLimits(rand.New(rand.NewPCG(seed, 2)), s)
 		}
 		for round := range 5 {
 			plan := matcher.Plan(s)
 			checkPlan(t, s, plan)
-			if got, want := show(plan.Grants), show(naive(s)); got != want {
+			if got, want := grantsText(plan.Grants), grantsText(naive(s)); got != want {
 				t.Fatalf("seed %d round %d:\ngot:\n%swant:\n%s", seed, round, got, want)
 			}
 			if again := matcher.Plan(s); !reflect.DeepEqual(again.Unplaced, plan.Unplaced) {
@@ -164,22 +164,22 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// afresh is a snapshot of the same things, of which no matcher has seen any.
-func afresh(s *Snapshot) *Snapshot {
+// newMatcherCopy is a snapshot of the same things, of which no matcher has seen any.
+func newMatcherCopy(s *Snapshot) *Snapshot {
 	c := *s
 	c.Machines, c.Requests = nil, nil
 	for _, m := range s.Machines {
 		machine := *m
-		machine.in = nil
+		machine.inMatcher = nil
 		c.Machines = append(c.Machines, &machine)
 	}
 	for _, r := range s.Requests {
 		request, class := *r, *r.Class
-		class.of = nil
+		class.compiledFor = nil
 		request.Class, request.Parts = &class, nil
 		for _, part := range r.Parts {
 			one, class := *part, *part.Class
-			class.of, one.Class = nil, &class
+			class.compiledFor, one.Class = nil, &class
 			request.Parts = append(request.Parts, &one)
 		}
 		c.Requests = append(c.Requests, &request)
@@ -190,7 +190,7 @@ func afresh(s *Snapshot) *Snapshot {
 // changeCell lets something happen in a cell between two plans.
 func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 	if rng.IntN(3) == 0 {
-		s.Reclaim = roost.Reclaim(rng.IntN(4))
+		s.Reclaim = roost.ReclaimLevel(rng.IntN(4))
 	}
 	fresh := func(name string) *Machine {
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
@@ -211,7 +211,7 @@ func changeCell(t *testing.T, rng *rand.Rand, s *Snapshot) {
 			if len(s.Pending[name]) > 0 {
 				delete(s.Pending, name)
 			} else {
-				s.Pending[name] = []Promise{{Resources: roost.Resources{CPU: 2000, Memory: roost.GiB}}}
+				s.Pending[name] = []PendingGrant{{Resources: roost.Resources{CPU: 2000, Memory: roost.GiB}}}
 			}
 		}
 	}
@@ -246,36 +246,36 @@ func TestExplained(t *testing.T) {
 }
 
 // randomUnits makes a machine of one of the layouts of HRM figure 2, of which something is taken.
-func randomUnits(rng *rand.Rand) *gpu.Free {
+func randomUnits(rng *rand.Rand) *gpu.FreeResources {
 	device := func(i int) gpu.Device {
-		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMA: i % 2, Memory: 4 * roost.GiB << rng.IntN(2), Health: gpu.Healthy()}
+		return gpu.Device{UUID: fmt.Sprintf("GPU-%d", i), NUMANode: i % 2, Memory: 4 * roost.GiB << rng.IntN(2), Health: gpu.HealthyDevice()}
 	}
-	cpu := func(name string, cores roost.MilliCPU, memory roost.Bytes, devices ...gpu.Device) gpu.Unit {
-		return gpu.Unit{Name: name, NUMA: -1, CPU: cores, Memory: memory, Devices: devices}
+	cpu := func(name string, cores roost.MilliCPU, memory roost.Bytes, devices ...gpu.Device) gpu.ResourceUnit {
+		return gpu.ResourceUnit{Name: name, NUMA: -1, CPU: cores, Memory: memory, Devices: devices}
 	}
-	var units []gpu.Unit
+	var units []gpu.ResourceUnit
 	switch rng.IntN(4) {
 	case 0: // one unit
-		units = []gpu.Unit{cpu("cpu", 8000, 8*roost.GiB)}
+		units = []gpu.ResourceUnit{cpu("cpu", 8000, 8*roost.GiB)}
 	case 1: // shared
-		units = []gpu.Unit{cpu("cpu", 8000, 8*roost.GiB), cpu("gpu0", 0, 0, device(0)), cpu("gpu1", 0, 0, device(1))}
+		units = []gpu.ResourceUnit{cpu("cpu", 8000, 8*roost.GiB), cpu("gpu0", 0, 0, device(0)), cpu("gpu1", 0, 0, device(1))}
 	case 2: // pinned
-		units = []gpu.Unit{cpu("gpu0", 2000, 2*roost.GiB, device(0)), cpu("gpu1", 2000, 2*roost.GiB, device(1)), cpu("cpu", 4000, 4*roost.GiB)}
+		units = []gpu.ResourceUnit{cpu("gpu0", 2000, 2*roost.GiB, device(0)), cpu("gpu1", 2000, 2*roost.GiB, device(1)), cpu("cpu", 4000, 4*roost.GiB)}
 	default: // even
-		units = []gpu.Unit{cpu("gpu0", 4000, 4*roost.GiB, device(0)), cpu("gpu1", 4000, 4*roost.GiB, device(1))}
+		units = []gpu.ResourceUnit{cpu("gpu0", 4000, 4*roost.GiB, device(0)), cpu("gpu1", 4000, 4*roost.GiB, device(1))}
 	}
 	f := gpu.NewFree(units, roost.TiB)
 	f.SetReclaim(rng.IntN(2) == 0)
 	for range rng.IntN(6) {
-		r := gpu.Request{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB}, Class: gpu.Class(rng.IntN(2))}
+		r := gpu.DeviceRequest{Resources: roost.Resources{CPU: 1000 << rng.IntN(2), Memory: roost.GiB}, Class: gpu.AppClass(rng.IntN(2))}
 		if rng.IntN(2) == 0 {
 			r.GPUs, r.GPUMemory = 1, roost.GiB<<rng.IntN(2)
 		}
 		r.MayReclaim = rng.IntN(2) == 0
-		if p, err := f.Place(r); err == nil {
-			f.Take(p)
-			if f.Reclaims() {
-				f.Reserve(&p, roost.MilliCPU(rng.IntN(5))*500, roost.Bytes(rng.IntN(5))*roost.GiB/4)
+		if p, err := f.PlaceOrExplain(r); err == nil {
+			f.TakePlacement(p)
+			if f.IsReclaiming() {
+				f.SetUsageEstimate(&p, roost.MilliCPU(rng.IntN(5))*500, roost.Bytes(rng.IntN(5))*roost.GiB/4)
 			}
 		}
 	}

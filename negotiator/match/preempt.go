@@ -15,134 +15,136 @@ import (
 // in the plan that displaces it, so nothing cascades. Room that is being made already, on machines that claims are leaving, is waited for before more
 // is made.
 
-// Preemption is whom a plan may displace. The zero value lets higher bands displace lower ones, without a bound.
-type Preemption struct {
-	Bounded bool           // Cell and PerJob count
-	Cell    int            // so many claims may be evicted in this plan
-	PerJob  int            // and so many of one job, less Evicted
-	Evicted map[string]int // by job, as in Claim.Job without the task's index: how many of it were evicted lately
-	Fair    *FairShare     // nil: batch does not displace batch for it
+// PreemptionPolicy is whom a plan may displace. The zero value lets higher bands displace lower ones, without a bound.
+type PreemptionPolicy struct {
+	HasBudgets     bool                 // Cell and PerJob count
+	MaxInCycle     int                  // so many claims may be evicted in this plan
+	PerJob         int                  // and so many of one job, less EvictionsByJob
+	EvictionsByJob map[string]int       // by job, as in MachineClaim.Job without the task's index: how many of it were evicted lately
+	FairShare      *FairSharePreemption // nil: batch does not displace batch for it
 
-	Beyond map[ClaimKey]string // claims that are beyond a soft limit, and which one
+	OverSoftLimit map[ClaimKey]string // claims that are beyond a soft limit, and which one
 }
 
-// cost is what an eviction costs; what comes first counts most.
-type cost struct {
-	ruined      int // tasks that are not run again
-	batch, free int
-	lost        int64 // seconds of work
+// victimCost is what an eviction costs; what comes first counts most.
+type victimCost struct {
+	notRerunnable         int // tasks that are not run again
+	batchTasks, freeTasks int
+	lostWork              int64 // seconds of work
 }
 
-func (a cost) less(b cost) bool {
-	if a.ruined != b.ruined {
-		return a.ruined < b.ruined
+func (a victimCost) less(b victimCost) bool {
+	if a.notRerunnable != b.notRerunnable {
+		return a.notRerunnable < b.notRerunnable
 	}
-	if a.batch != b.batch {
-		return a.batch < b.batch
+	if a.batchTasks != b.batchTasks {
+		return a.batchTasks < b.batchTasks
 	}
-	if a.free != b.free {
-		return a.free < b.free
+	if a.freeTasks != b.freeTasks {
+		return a.freeTasks < b.freeTasks
 	}
-	return a.lost < b.lost
+	return a.lostWork < b.lostWork
 }
 
-func (a cost) with(c *Claim, now int64) cost {
-	if c.ruined() {
-		a.ruined++
+func (a victimCost) plus(c *MachineClaim, now int64) victimCost {
+	if c.losesTask() {
+		a.notRerunnable++
 	}
-	if c.Band == roost.Free {
-		a.free++
+	if c.Band == roost.FreeBand {
+		a.freeTasks++
 	} else {
-		a.batch++
+		a.batchTasks++
 	}
-	a.lost += c.lost(now)
+	a.lostWork += c.lostWork(now)
 	return a
 }
 
-// ruined reports whether the task of a claim would not be run again, nor go on, if it was evicted.
-func (c *Claim) ruined() bool { return c.Once && !c.Checkpoint && c.Saved == 0 }
+// losesTask reports whether the task of a claim would not be run again, nor go on, if it was evicted.
+func (c *MachineClaim) losesTask() bool {
+	return c.NotRerunnable && !c.Checkpointable && c.LastCheckpoint == 0
+}
 
-// savedCost is what it costs a task to be saved and to be restored elsewhere, in seconds of work.
-const savedCost = 10
+// checkpointedCost is what it costs a task to be saved and to be restored elsewhere, in seconds of work.
+const checkpointedCost = 10
 
-// lost is how many seconds of work are lost if the claim is evicted.
-func (c *Claim) lost(now int64) int64 {
-	if c.Since == 0 {
+// lostWork is how many seconds of work are lost if the claim is evicted.
+func (c *MachineClaim) lostWork(now int64) int64 {
+	if c.TaskStarted == 0 {
 		return 0
 	}
-	lost := max(now-max(c.Since, c.Saved), 0)
-	if c.Checkpoint {
-		return min(lost, savedCost)
+	lost := max(now-max(c.TaskStarted, c.LastCheckpoint), 0)
+	if c.Checkpointable {
+		return min(lost, checkpointedCost)
 	}
 	return lost
 }
 
-// preempt displaces claims for one unit of a want that found no room, and reports whether it did.
-func (p *plan) preempt(w *want) bool {
-	h := &w.hunt
-	if h.failed || w.Gang > 1 || w.Band == roost.Free || w.Class.Alone {
+// preemptForUnit displaces claims for one unit of a want that found no room, and reports whether it did.
+func (p *negotiationCycle) preemptForUnit(w *requestState) bool {
+	h := &w.preemption
+	if h.failed || w.Gang > 1 || w.Band == roost.FreeBand || w.Class.Exclusive {
 		return false
 	}
-	for w.left-w.NoWait-h.awaits > 0 {
-		if p.await(w) {
-			h.awaits++
+	for w.unitsLeft-w.NoQueue-h.awaitingVictims > 0 {
+		if p.useVacatingRoom(w) {
+			h.awaitingVictims++
 			continue
 		}
-		if p.hunted == 0 {
-			h.all = true // there is nobody, whoever looks where
-		} else if !p.exhausted() {
-			if at, victims := p.quarry(w); victims != nil {
-				p.evict(w, at, victims)
+		if p.preemptibleCount == 0 {
+			h.sawAllMachines = true // there is nobody, whoever looks where
+		} else if !p.cycleBudgetUsed() {
+			if at, victims := p.selectPreemption(w); victims != nil {
+				p.evictFor(w, at, victims)
 				return true
 			}
 		}
-		p.leaveAlone(w)
+		p.storeNoVictims(w)
 		return false
 	}
 	return false
 }
 
-// evict grants a unit of a want what its victims hold, and of what is free what that leaves wanting.
-func (p *plan) evict(w *want, at int, victims []int32) {
-	m, s := p.Machines[at], p.scene(at)
+// evictFor grants a unit of a want what its victims hold, and of what is free what that leaves wanting.
+func (p *negotiationCycle) evictFor(w *requestState, at int, victims []int32) {
+	m, s := p.Machines[at], p.mutableVacates(at)
 	held := make([]gpu.Placement, 0, len(victims))
-	g := Grant{Request: w.Request, Machine: m, Units: 1, Gang: w.gang, Why: p.why(w, m, victims)}
-	p.undo.chose(s, m, victims)
+	g := Grant{Request: w.Request, Machine: m, Units: 1, Gang: w.gang, EvictionReason: p.evictionReason(w, m, victims)}
+	p.undo.recordEviction(s, m, victims)
 	for _, i := range victims {
 		c := &m.Claims[i]
-		s.used[c.ID] = true
+		s.chosen[c.ID] = true
 		held = append(held, c.placement(m))
 		g.Victims = append(g.Victims, c.ID)
-		p.spend(c)
+		p.countEviction(c)
 	}
-	now, later := gpu.Cover(p.roomWith(w.Class, at, held), held)
-	s.gives, s.takes = append(s.gives, held...), append(s.takes, later)
-	if s.leftover() {
-		p.stages = append(p.stages, at)
+	now, later := gpu.CoverPlacement(p.placementAfterVacates(w.Class, at, held), held)
+	s.freeing, s.assigned = append(s.freeing, held...), append(s.assigned, later)
+	if s.freesMoreThanAssigned() {
+		p.vacatingMachines = append(p.vacatingMachines, at)
 	}
-	p.spare = p.spare.Sub(p.takeNow(at, now))
-	p.use(w, 1)
-	w.left--
+	p.poolFree = p.poolFree.Sub(p.takeFreeNow(at, now))
+	p.countPlaced(w, 1)
+	w.unitsLeft--
 	if w.domains != nil {
-		w.domains.units[p.domain(w, at)]++
+		w.domains.units[p.failureDomain(w, at)]++
 	}
-	p.changed(at)
-	p.out.Grants = append(p.out.Grants, g)
-	if w.left == 0 {
-		w.hunt.end()
+	p.markTimelineChanged(at)
+	p.result.Grants = append(p.result.Grants, g)
+	if w.unitsLeft == 0 {
+		w.preemption.release()
 	}
 }
 
-// why says to those who have to go why they have to.
-func (p *plan) why(w *want, m *Machine, victims []int32) string {
+// evictionReason says to those who have to go why they have to.
+func (p *negotiationCycle) evictionReason(w *requestState, m *Machine, victims []int32) string {
 	if c := &m.Claims[victims[len(victims)-1]]; c.Band == w.Band {
-		if p.surplus(m, c) {
-			return p.Preemption.Beyond[ClaimKey{m.Name, c.ID}]
+		if p.overSoftLimit(m, c) {
+			return p.Preemption.OverSoftLimit[ClaimKey{m.Name, c.ID}]
 		}
-		if p.dearer(w, m, c) {
-			return p.dearerText(w, m, c)
+		if p.preferredByRank(w, m, c) {
+			return p.rankReason(w, m, c)
 		}
-		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.account.effective(), c.Submitter.Owner, p.account(c.Submitter).effective())
+		return fmt.Sprintf("fair share: its priority is %.4g, that of %s %.4g", w.submitter.effectivePriority(), c.Submitter.Owner, p.submitterState(c.Submitter).effectivePriority())
 	}
 	return fmt.Sprintf("%v comes before %v", w.Band, m.Claims[victims[0]].Band)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // addClaims puts claims on machines that are there, in the form in which startds advertise them.
-func (c *storyCell) addClaims(lines []string) string {
+func (c *scriptCell) addClaims(lines []string) string {
 	for _, line := range lines {
 		name, pairs, _ := words(line)
 		i := slices.IndexFunc(c.snapshot.Machines, func(m *Machine) bool { return m.Name == name })
@@ -33,11 +33,11 @@ func (c *storyCell) addClaims(lines []string) string {
 		if old.units != nil {
 			f := old.units.Clone()
 			var err error
-			p, err = f.Place(gpu.Request{Resources: r, Class: c.class(pairs)})
-			c.must(err)
-			f.Take(p)
+			p, err = f.PlaceOrExplain(gpu.DeviceRequest{Resources: r, Class: c.class(pairs)})
+			c.checkNoError(err)
+			f.TakePlacement(p)
 			f.Describe(ad)
-			free = f.Left()
+			free = f.LeftForBatch()
 		} else {
 			free = free.Sub(r)
 		}
@@ -48,14 +48,14 @@ func (c *storyCell) addClaims(lines []string) string {
 		ad.SetValue(roost.AttrClaims, classad.ListValue(c.tenants[name]...))
 		c.sequence++
 		m := NewMachine(name, 1, c.sequence, ad)
-		c.must(m.Unclear)
+		c.checkNoError(m.ClaimsUnknown)
 		c.snapshot.Machines[i] = m
 	}
 	return "ok"
 }
 
 // setTimes says how many seconds ago things were, as the story has it, and what else is told of the task of a claim.
-func (c *storyCell) setTimes(ad *classad.Ad, pairs map[string]string) {
+func (c *scriptCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 	now := c.snapshot.Now.Unix()
 	for word, attr := range map[string]string{"ran": roost.AttrSince, "saved": roost.AttrSaved, "left": roost.AttrEnds, "likely": roost.AttrExpected, "overdue": roost.AttrExpected} {
 		if n := int64(c.number(pairs[word])); n > 0 && (word == "left" || word == "likely") {
@@ -64,7 +64,7 @@ func (c *storyCell) setTimes(ad *classad.Ad, pairs map[string]string) {
 			ad.SetInt(attr, now-n)
 		}
 	}
-	for word, attr := range map[string]string{"can": roost.AttrSavable, "once": roost.AttrOnce, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
+	for word, attr := range map[string]string{"can": roost.AttrCheckpointable, "once": roost.AttrOnce, "leaving": roost.AttrLeaving, "heir": roost.AttrWaits} {
 		if pairs[word] != "" {
 			ad.SetBool(attr, true)
 		}
@@ -85,25 +85,25 @@ func setAmounts(ad *classad.Ad, r roost.Resources) {
 }
 
 // setPreemption takes the rules: cell=N job=N evicted=JOB:N fair=EXPRESSION, the last to the line's end.
-func (c *storyCell) setPreemption(lines []string) string {
+func (c *scriptCell) setPreemption(lines []string) string {
 	s := &c.snapshot.Preemption
-	*s = Preemption{}
+	*s = PreemptionPolicy{}
 	for _, line := range lines {
 		key, value, _ := strings.Cut(line, "=")
 		switch key {
 		case "cell":
-			s.Bounded, s.Cell = true, c.number(value)
+			s.HasBudgets, s.MaxInCycle = true, c.number(value)
 			s.PerJob = max(s.PerJob, 1000)
 		case "job":
-			s.Bounded, s.PerJob = true, c.number(value)
-			s.Cell = max(s.Cell, 1000)
+			s.HasBudgets, s.PerJob = true, c.number(value)
+			s.MaxInCycle = max(s.MaxInCycle, 1000)
 		case "evicted":
 			job, n, _ := strings.Cut(value, ":")
-			s.Evicted = map[string]int{job: c.number(n)}
+			s.EvictionsByJob = map[string]int{job: c.number(n)}
 		case "fair":
 			e, err := classad.ParseExpr(value)
-			c.must(err)
-			s.Fair = &FairShare{Allows: e, MinRuntime: 3600e9}
+			c.checkNoError(err)
+			s.FairShare = &FairSharePreemption{Allows: e, MinRuntime: 3600e9}
 		}
 	}
 	return "ok"
@@ -118,28 +118,28 @@ func victimsText(g *Grant) string {
 	for i, id := range g.Victims {
 		ids[i] = strconv.FormatUint(id, 10)
 	}
-	return fmt.Sprintf(", in place of %s: %s", strings.Join(ids, " "), g.Why)
+	return fmt.Sprintf(", in place of %s: %s", strings.Join(ids, " "), g.EvictionReason)
 }
 
 // checkVictims holds a grant with victims against what must never be: prod displaced, or an equal but by fair share in batch, or anybody twice.
 func checkVictims(t testing.TB, g *Grant, gone map[string]bool) {
 	t.Helper()
 	for _, id := range g.Victims {
-		i := slices.IndexFunc(g.Machine.Claims, func(c Claim) bool { return c.ID == id })
+		i := slices.IndexFunc(g.Machine.Claims, func(c MachineClaim) bool { return c.ID == id })
 		name := fmt.Sprint(g.Machine.Name, " ", id)
-		if i < 0 || gone[name] || g.Units != 1 || g.Why == "" {
-			t.Fatalf("%s goes for %d units of %v, twice %v: %q", name, g.Units, g.Request.Key, gone[name], g.Why)
+		if i < 0 || gone[name] || g.Units != 1 || g.EvictionReason == "" {
+			t.Fatalf("%s goes for %d units of %v, twice %v: %q", name, g.Units, g.Request.Key, gone[name], g.EvictionReason)
 		}
 		gone[name] = true
 		c := &g.Machine.Claims[i]
-		if c.Leaving || c.Band.Prod() || c.Band > g.Request.Band || c.Band == g.Request.Band && c.Band != roost.Batch {
+		if c.Vacating || c.Band.IsProd() || c.Band > g.Request.Band || c.Band == g.Request.Band && c.Band != roost.BatchBand {
 			t.Fatalf("%s of band %v goes for %v", name, c.Band, g.Request.Band)
 		}
 	}
 }
 
-func (c *storyCell) numbers(list string) (all []uint64) {
-	for _, one := range names(list) {
+func (c *scriptCell) numbers(list string) (all []uint64) {
+	for _, one := range machineNames(list) {
 		all = append(all, uint64(c.number(one)))
 	}
 	return all
@@ -147,9 +147,9 @@ func (c *storyCell) numbers(list string) (all []uint64) {
 
 // randomTenants makes a pool in which little is free, and a request of a higher band.
 func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
-	s := &Snapshot{Now: time.Unix(100_000, 0), Standing: map[share.Submitter]Standing{}}
+	s := &Snapshot{Now: time.Unix(100_000, 0), Shares: map[fairshare.Submitter]SubmitterShare{}}
 	for i := range 1 + rng.IntN(3) {
-		f, name := randomUnits(rng).Empty(), fmt.Sprintf("m%d", i)
+		f, name := randomUnits(rng).EmptyClone(), fmt.Sprintf("m%d", i)
 		f.SetReclaim(false)
 		plain := rng.IntN(3) == 0
 		total := roost.Resources{CPU: 8000, Memory: 8 * roost.GiB}
@@ -162,25 +162,25 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 					r.GPUMemory = roost.Bytes(1+rng.IntN(8)) * roost.GiB
 				}
 			}
-			app := gpu.Class(rng.IntN(6) / 5)
-			p, err := f.Place(gpu.Request{Resources: r, Class: app})
-			if !plain && err != nil || plain && !r.Fits(free) {
+			app := gpu.AppClass(rng.IntN(6) / 5)
+			p, err := f.PlaceOrExplain(gpu.DeviceRequest{Resources: r, Class: app})
+			if !plain && err != nil || plain && !r.FitsIn(free) {
 				continue
 			}
 			ad := classad.New()
 			if plain {
-				app = gpu.Batch
+				app = gpu.BatchClass
 				free = free.Sub(r)
 			} else {
-				f.Take(p)
+				f.TakePlacement(p)
 				p.Describe(ad)
 			}
 			ad.SetInt(roost.AttrClaimID, int64(id+1))
 			ad.SetString(roost.AttrOwner, "u")
-			ad.SetString(roost.AttrBand, roost.Band(rng.IntN(5)*3/4).String())
+			ad.SetString(roost.AttrBand, roost.PriorityBand(rng.IntN(5)*3/4).String())
 			ad.SetString(roost.AttrAppClass, app.String())
 			ad.SetInt(roost.AttrSince, 100_000-int64(rng.IntN(20)))
-			ad.SetBool(roost.AttrSavable, rng.IntN(4) == 0)
+			ad.SetBool(roost.AttrCheckpointable, rng.IntN(4) == 0)
 			ad.SetBool(roost.AttrOnce, rng.IntN(4) == 0)
 			if rng.IntN(2) == 0 {
 				ad.SetInt(roost.AttrRank, int64(rng.IntN(5)))
@@ -194,31 +194,31 @@ func randomTenants(t *testing.T, rng *rand.Rand) *Snapshot {
 		}
 		ad.SetValue(roost.AttrClaims, classad.ListValue(claims...))
 		m := NewMachine(name, 1, 1, ad)
-		if m.Unclear != nil {
-			t.Fatal(m.Unclear)
+		if m.ClaimsUnknown != nil {
+			t.Fatal(m.ClaimsUnknown)
 		}
 		s.Machines = append(s.Machines, m)
 	}
-	who, band := share.Submitter{Owner: "boss"}, roost.Band(1+rng.IntN(3))
+	who, band := fairshare.Submitter{Owner: "boss"}, roost.PriorityBand(1+rng.IntN(3))
 	r := roost.Resources{CPU: roost.MilliCPU(1+rng.IntN(8)) * 1000, Memory: roost.GiB, GPUs: rng.IntN(4) / 3 * (1 + rng.IntN(2))}
 	class, err := NewClass("[Rank = TARGET.Speed; Worth = 2]", who, band, r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Requests = []*Request{{Key: Key{"s", 1}, Submitter: who, Band: band, Wanted: 1, Class: class}}
+	s.Requests = []*Request{{Key: RequestKey{"s", 1}, Submitter: who, Band: band, Wanted: 1, Class: class}}
 	return s
 }
 
 // naiveEviction tries all sets of claims of all machines: the best cost at which room can be made for one unit, by rank.
-func naiveEviction(s *Snapshot, r *Request) (rank float64, best cost, found bool) {
+func naiveEviction(s *Snapshot, r *Request) (rank float64, best victimCost, found bool) {
 	for _, m := range s.Machines {
 		speed, _ := m.Ad.Real("Speed")
 		e, _ := m.Ad.Lookup("Rank")
-		likes := e.String() == "TARGET.Worth" && r.Band == roost.Batch
+		likes := e.String() == "TARGET.Worth" && r.Band == roost.BatchBand
 		for set := 1; set < 1<<len(m.Claims); set++ {
-			var price cost
+			var price victimCost
 			ok, plain := true, m.Free
-			var units *gpu.Free
+			var units *gpu.FreeResources
 			if m.units != nil {
 				units = m.units.Clone()
 			}
@@ -227,19 +227,19 @@ func naiveEviction(s *Snapshot, r *Request) (rank float64, best cost, found bool
 					continue
 				}
 				c := &m.Claims[i]
-				ok = ok && c.Band < roost.Production && (c.Band < r.Band || likes && c.Band == roost.Batch && c.Rank < 2 && (!c.Once || c.Checkpoint))
-				price = price.with(c, s.Now.Unix())
+				ok = ok && c.Band < roost.ProductionBand && (c.Band < r.Band || likes && c.Band == roost.BatchBand && c.Rank < 2 && (!c.NotRerunnable || c.Checkpointable))
+				price = price.plus(c, s.Now.Unix())
 				if units != nil {
-					units.Give(c.Placement)
+					units.ReturnPlacement(c.Placement)
 				} else {
 					plain = plain.Add(c.Resources)
 				}
 			}
 			if units != nil {
-				_, err := units.Place(gpu.Request{Resources: r.Class.Resources, Class: r.Class.App})
+				_, err := units.PlaceOrExplain(gpu.DeviceRequest{Resources: r.Class.Resources, Class: r.Class.AppClass})
 				ok = ok && err == nil
 			} else {
-				ok = ok && r.Class.Resources.Fits(plain)
+				ok = ok && r.Class.Resources.FitsIn(plain)
 			}
 			if ok && (!found || speed > rank || speed == rank && price.less(best)) {
 				rank, best, found = speed, price, true
@@ -263,7 +263,7 @@ func TestEvictionIsLeast(t *testing.T) {
 		rank, best, found := naiveEviction(s, r)
 		if !found {
 			if none++; len(plan.Grants) > 0 {
-				t.Fatalf("seed %d: %s, and nobody can be displaced", seed, show(plan.Grants))
+				t.Fatalf("seed %d: %s, and nobody can be displaced", seed, grantsText(plan.Grants))
 			}
 			continue
 		}
@@ -271,13 +271,13 @@ func TestEvictionIsLeast(t *testing.T) {
 			t.Fatalf("seed %d: nothing was granted, and %+v would do", seed, best)
 		}
 		g := &plan.Grants[0]
-		var price cost
+		var price victimCost
 		for _, id := range g.Victims {
-			i := slices.IndexFunc(g.Machine.Claims, func(c Claim) bool { return c.ID == id })
-			price = price.with(&g.Machine.Claims[i], s.Now.Unix())
+			i := slices.IndexFunc(g.Machine.Claims, func(c MachineClaim) bool { return c.ID == id })
+			price = price.plus(&g.Machine.Claims[i], s.Now.Unix())
 		}
 		if speed, _ := g.Machine.Ad.Real("Speed"); speed != rank || price != best {
-			t.Fatalf("seed %d: %sit costs %+v at rank %v, and the least is %+v at rank %v", seed, show(plan.Grants), price, speed, best, rank)
+			t.Fatalf("seed %d: %sit costs %+v at rank %v, and the least is %+v at rank %v", seed, grantsText(plan.Grants), price, speed, best, rank)
 		}
 		evictions++
 	}
@@ -286,11 +286,11 @@ func TestEvictionIsLeast(t *testing.T) {
 	}
 }
 
-func (c *storyCell) setBeyond(lines []string) string {
-	c.snapshot.Preemption.Beyond = map[ClaimKey]string{}
+func (c *scriptCell) setOverSoftLimit(lines []string) string {
+	c.snapshot.Preemption.OverSoftLimit = map[ClaimKey]string{}
 	for _, line := range lines {
 		words := strings.Fields(line)
-		c.snapshot.Preemption.Beyond[ClaimKey{words[0], uint64(c.number(words[1]))}] = strings.Join(words[2:], " ")
+		c.snapshot.Preemption.OverSoftLimit[ClaimKey{words[0], uint64(c.number(words[1]))}] = strings.Join(words[2:], " ")
 	}
 	return "ok"
 }

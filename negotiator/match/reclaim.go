@@ -12,56 +12,56 @@ import (
 // readReclaim notes how boldly a machine reclaims. One that gives no good word for it does not.
 func (m *Machine) readReclaim() {
 	if text, ok := m.Ad.Str(roost.AttrReclaim); ok {
-		m.Reclaim, _ = roost.ParseReclaim(text)
+		m.Reclaim, _ = roost.ParseReclaimLevel(text)
 	}
-	if !m.units.Reclaims() {
+	if !m.units.IsReclaiming() {
 		m.Reclaim = roost.ReclaimOff
 	}
 	m.units.SetReclaim(false)
-	m.split = m.split || m.Reclaim != roost.ReclaimOff
+	m.freeByUnit = m.freeByUnit || m.Reclaim != roost.ReclaimOff
 }
 
-// allow says how boldly the cell lets machines reclaim.
-func (m *Machine) allow(most roost.Reclaim) {
+// setReclaimLevel says how boldly the cell lets machines reclaim.
+func (m *Machine) setReclaimLevel(most roost.ReclaimLevel) {
 	if m.Reclaim != roost.ReclaimOff {
 		m.units.SetReclaim(m.Reclaim <= most)
 	}
 }
 
-// allow notes how boldly machines may reclaim. When that changes, those that do begin anew.
-func (g *ground) allow(most roost.Reclaim) {
+// setReclaimLevel notes how boldly machines may reclaim. When that changes, those that do begin anew.
+func (g *machineTable) setReclaimLevel(most roost.ReclaimLevel) {
 	if most == g.reclaim {
 		return
 	}
 	g.reclaim = most
 	for at, m := range g.machines {
 		if m.Reclaim != roost.ReclaimOff {
-			g.stale = append(g.stale, int32(at))
+			g.toReset = append(g.toReset, int32(at))
 		}
 	}
 }
 
-// leftFor is what is free of units for requests of a class, by sums.
-func leftFor(f *gpu.Free, c *Class) roost.Resources {
-	r := f.LeftFor(c.mayReclaim)
-	if c.App == gpu.Stream {
-		r.CPU = streamRoom(f, c.mayReclaim)
+// freeForClass is what is free of units for requests of a class, by sums.
+func freeForClass(f *gpu.FreeResources, c *RequestClass) roost.Resources {
+	r := f.LeftForRequest(c.mayReclaim)
+	if c.AppClass == gpu.StreamClass {
+		r.CPU = maxStreamCPU(f, c.mayReclaim)
 	}
 	return r
 }
 
-// streamRoom is the most processor time that a stream task is given in one unit.
-func streamRoom(f *gpu.Free, mayReclaim bool) (most roost.MilliCPU) {
+// maxStreamCPU is the most processor time that a stream task is given in one unit.
+func maxStreamCPU(f *gpu.FreeResources, mayReclaim bool) (most roost.MilliCPU) {
 	for i := range f.Len() {
-		most = max(most, unitRoom(f, i, gpu.Stream, mayReclaim).CPU)
+		most = max(most, maxUnitResources(f, i, gpu.StreamClass, mayReclaim).CPU)
 	}
 	return most
 }
 
-// unitRoom is what a task is given of one unit at most, queues aside.
-func unitRoom(f *gpu.Free, i int, app gpu.Class, mayReclaim bool) roost.Resources {
+// maxUnitResources is what a task is given of one unit at most, queues aside.
+func maxUnitResources(f *gpu.FreeResources, i int, app gpu.AppClass, mayReclaim bool) roost.Resources {
 	if !mayReclaim {
 		return f.UnitFree(i, app)
 	}
-	return atLeast(f.Room(i, app), roost.Resources{})
+	return maxResources(f.Reclaimable(i, app), roost.Resources{})
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/negotiator/share"
+	"github.com/roost-batch/roost/negotiator/fairshare"
 )
 
 // TestScores holds where each score puts one task, on machines of which one is full but for a little, one is half full, one has cores and hardly memory left,
@@ -22,14 +22,14 @@ func TestScores(t *testing.T) {
 		free.Disk = total.Disk
 		machines = append(machines, NewMachine(name, 1, 1, machineAd(t, name, total, free, "")))
 	}
-	for by, want := range map[Score]string{Hybrid: "c-lopsided", BestFit: "a-full", WorstFit: "d-empty", Fragmentation: "c-lopsided"} {
-		class, err := NewClass("", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 2000, Memory: roost.GiB})
+	for by, want := range map[ScorePolicy]string{Hybrid: "c-lopsided", BestFit: "a-full", WorstFit: "d-empty", Fragmentation: "c-lopsided"} {
+		class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 2000, Memory: roost.GiB})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := afresh(&Snapshot{Machines: machines, Requests: []*Request{{Key: Key{"s", 1}, Wanted: 1, Class: class}}, Score: by})
+		s := newMatcherCopy(&Snapshot{Machines: machines, Requests: []*Request{{Key: RequestKey{"s", 1}, Wanted: 1, Class: class}}, Score: by})
 		if plan := NewMatcher().Plan(s); len(plan.Grants) != 1 || plan.Grants[0].Machine.Name != want {
-			t.Errorf("%v: %s, want %s", by, show(plan.Grants), want)
+			t.Errorf("%v: %s, want %s", by, grantsText(plan.Grants), want)
 		}
 	}
 }
@@ -42,11 +42,11 @@ func TestWorstFitSpreads(t *testing.T) {
 		name := fmt.Sprint("m", i)
 		s.Machines = append(s.Machines, NewMachine(name, 1, 1, machineAd(t, name, total, total, "")))
 	}
-	class, err := NewClass("", share.Submitter{Owner: "ann"}, roost.Batch, roost.Resources{CPU: 1000, Memory: roost.GiB})
+	class, err := NewClass("", fairshare.Submitter{Owner: "ann"}, roost.BatchBand, roost.Resources{CPU: 1000, Memory: roost.GiB})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Requests = []*Request{{Key: Key{"s", 1}, Wanted: 8, Class: class}}
+	s.Requests = []*Request{{Key: RequestKey{"s", 1}, Wanted: 8, Class: class}}
 	on := map[string]int{}
 	for _, g := range NewMatcher().Plan(s).Grants {
 		on[g.Machine.Name] += g.Units
@@ -72,17 +72,17 @@ func TestParseScore(t *testing.T) {
 	}
 }
 
-// TestArrivals holds that units that come one by one in a plan's own order go where the plan puts them.
-func TestArrivals(t *testing.T) {
+// TestOnlinePlacement holds that units that come one by one in a plan's own order go where the plan puts them.
+func TestOnlinePlacement(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := randomCell(t, rng)
-		s.Score, s.Groups, s.Limits = Score(seed%4), nil, nil
+		s.Score, s.Groups, s.Limits = ScorePolicy(seed%4), nil, nil
 		for _, r := range s.Requests {
 			r.RunLimits = nil
-			who := s.Standing[r.Submitter]
+			who := s.Shares[r.Submitter]
 			who.Ceiling = 0
-			s.Standing[r.Submitter] = who
+			s.Shares[r.Submitter] = who
 		}
 		one := s.Requests[:min(len(s.Requests), 1)] // of several the plan lets submitters take turns
 		s.Requests = one
@@ -90,17 +90,17 @@ func TestArrivals(t *testing.T) {
 		for _, g := range NewMatcher().Plan(s).Grants {
 			want = append(want, slices.Repeat([]string{g.Machine.Name}, g.Units)...)
 		}
-		if s = afresh(s); len(s.Requests) == 0 || s.Requests[0].Class.Limits != nil {
+		if s = newMatcherCopy(s); len(s.Requests) == 0 || s.Requests[0].Class.Limits != nil {
 			continue
 		}
 		wanted := s.Requests[0].Wanted
-		a := NewMatcher().Arrivals(s)
+		a := NewMatcher().NewOnlinePlacement(s)
 		for range wanted {
-			m, on, ok := a.Come(s.Requests[0])
+			m, on, ok := a.Place(s.Requests[0])
 			if !ok {
 				break
 			}
-			if f := m.units; f != nil && m.split && !f.Fits(on) {
+			if f := m.units; f != nil && m.freeByUnit && !f.CanTake(on) {
 				t.Fatalf("seed %d: %+v is more than %s has", seed, on, m.Name)
 			}
 			got = append(got, m.Name)

@@ -5,27 +5,27 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/plant"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// Instant is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
-type Instant = time.Duration
+// BootTime is a reading of CLOCK_BOOTTIME, which goes on counting while a machine sleeps.
+type BootTime = time.Duration
 
 // RequestID names a request of the queue.
 type RequestID uint64
 
-// State is where a claim stands in the life that the package comment draws.
-type State uint8
+// ClaimState is where a claim stands in the life that the package comment draws.
+type ClaimState uint8
 
 // The states of a claim.
 const (
-	Asked     State = iota // the startd was asked, or will be once it is connected
-	Idle                   // held, and nothing runs on it
-	Busy                   // an attempt was sent to it
-	Returning              // its attempt has exited and waits to be recorded
+	Requested ClaimState = iota // the startd was asked, or will be once it is connected
+	Idle                        // held, and nothing runs on it
+	Busy                        // an attempt was sent to it
+	Exited                      // its attempt has exited and waits to be recorded
 )
 
-func (s State) String() string {
+func (s ClaimState) String() string {
 	return [...]string{"asked", "idle", "busy", "returning"}[s]
 }
 
@@ -35,17 +35,17 @@ type GrantID struct{ Epoch, ID uint64 }
 // Grant is a negotiator's hint that a claim would succeed.
 type Grant struct {
 	GrantID
-	Request    RequestID
-	Node       string
-	Address    string
-	Resources  roost.Resources
-	Capability []byte
-	Gang       uint64   // not 0: worth something only with all grants of the same number
-	GangSize   int      // how many these are
-	MayWait    bool     // the machine has no room now: the claim would wait there
-	Victims    []uint64 // claims that have to go for it, as the startd numbers them
-	Why        string   // they have to
-	ClaimBy    Instant  // not 0: it takes licences, and its machine takes it until its own clock shows this
+	Request      RequestID
+	Node         string
+	Address      string
+	Resources    roost.Resources
+	Token        []byte
+	GangID       uint64   // not 0: worth something only with all grants of the same number
+	GangSize     int      // how many these are
+	MayWait      bool     // the machine has no room now: the claim would wait there
+	Victims      []uint64 // claims that have to go for it, as the startd numbers them
+	VictimReason string   // they have to
+	ClaimBy      BootTime // not 0: it takes licences, and its machine takes it until its own clock shows this
 }
 
 // Claim is a lease on a part of a machine.
@@ -55,51 +55,51 @@ type Claim struct {
 	Grant     Grant
 	Request   RequestID
 	Resources roost.Resources
-	State     State
+	State     ClaimState
 	Running   bool            // Busy: its processes are known to run
-	Attempt   roost.AttemptID // Busy and Returning
+	Attempt   roost.AttemptID // Busy and Exited
 	Lease     time.Duration
-	Placed    string // see Reply
+	Placement string // see ClaimReply
 	MayWait   bool   // it may be accepted waiting
 	Waiting   bool   // it has no resources now, and gets them when its turn comes
 
-	shown     uint64  // sequence of the first machine ad that shows it; 0: not known
-	adopted   bool    // it was there when this schedd started
-	made      Instant // when the startd answered
-	since     Instant // when it entered its state
-	leaseSent Instant // the lease goes on from then, or from earlier
-	told      bool    // Asked: the request was sent on the present session
-	waitSince Instant // Waiting: since when
-	ready     Instant // Waiting: until when, as predicted; 0 unknown
-	asleep    Instant // when it last passed its resources on; 0 never
-	leaving   bool    // it is given back when its task has ended
-	failures  int     // of its attempts, in a row
-	gang      *gang   // that it is to be part of, until that starts
-	keepUntil Instant // Idle: a task is on its way to it
-	mark      mark    // Idle
-	turn      uint64  // Idle: which it was to become so
-	vacating  bool    // Busy: a vacate was sent; sent again on a new session
-	keep      bool    // and with a checkpoint
+	firstAdSequence uint64        // sequence of the first machine ad that shows it; 0: not known
+	adopted         bool          // it was there when this schedd started
+	acceptedAt      BootTime      // when the startd answered
+	stateSince      BootTime      // when it entered its state
+	leaseSent       BootTime      // the lease goes on from then, or from earlier
+	requestSent     bool          // Asked: the request was sent on the present session
+	waitSince       BootTime      // Waiting: since when
+	readyAt         BootTime      // Waiting: until when, as predicted; 0 unknown
+	yieldedAt       BootTime      // when it last passed its resources on; 0 never
+	releaseAtEnd    bool          // it is given back when its task has ended
+	failures        int           // of its attempts, in a row
+	gang            *pendingGang  // that it is to be part of, until that starts
+	reservedUntil   BootTime      // Idle: a task is on its way to it
+	timer           deadlineTimer // Idle
+	idleOrder       uint64        // Idle: which it was to become so
+	vacating        bool          // Busy: a vacate was sent; sent again on a new session
+	withCheckpoint  bool          // and with a checkpoint
 }
 
 func (c *Claim) String() string {
 	return fmt.Sprintf("claim %d on %s (%v, request %d)", c.ID, c.Node, c.State, c.Request)
 }
 
-// lapses is the instant at which no process of the claim can be alive any more even if the node never heard of anything again.
-func (c *Claim) lapses(killGrace time.Duration) Instant {
-	if plant.Is(plant.NoDrift) {
+// leaseEnd is the instant at which no process of the claim can be alive any more even if the node never heard of anything again.
+func (c *Claim) leaseEnd(killGrace time.Duration) BootTime {
+	if mutant.Active(mutant.LeaseWithoutKillMargin) {
 		return c.leaseSent + c.Lease
 	}
-	return lapse(c.leaseSent, c.Lease, killGrace)
+	return leaseEnd(c.leaseSent, c.Lease, killGrace)
 }
 
-// lapse is the instant at which no process can be alive any more that a lease was sent to at that other instant.
-func lapse(sent, lease Instant, killGrace time.Duration) Instant {
+// leaseEnd is the instant at which no process can be alive any more that a lease was sent to at that other instant.
+func leaseEnd(sent, lease BootTime, killGrace time.Duration) BootTime {
 	return sent + lease + lease/100 + killGrace
 }
 
-// Lapses is lapse for an attempt that is not on record.
-func (d *Dispatcher) Lapses(sent Instant, lease time.Duration) Instant {
-	return lapse(sent, lease, d.opt.KillGrace)
+// LeaseEnd is lapse for an attempt that is not on record.
+func (d *Dispatcher) LeaseEnd(sent BootTime, lease time.Duration) BootTime {
+	return leaseEnd(sent, lease, d.options.KillGrace)
 }

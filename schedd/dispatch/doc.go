@@ -1,14 +1,14 @@
 // Package dispatch keeps the books of a schedd's claims: which parts of which machines it holds, what runs on each, and until when each
 // machine believes that. It is pure: what happened is told to it, what should be done about it is drained from it as effects, and the
-// tasks themselves belong to the queue, which it reaches through the Work interface.
+// tasks themselves belong to the queue, which it reaches through the JobQueue interface.
 //
 // The life of a claim:
 //
 //	        Granted              ClaimAnswered            Assign
-//	grant ──────────▶ Asked ──────────────────▶ Idle ──────────────▶ Busy
+//	grant ──────────▶ Requested ──────────────────▶ Idle ──────────────▶ Busy
 //	                    │ refused, or no answer   │ ▲                 │ Exited
 //	                    ▼                         │ │ Finished        ▼
-//	                  (gone) ◀────────────────────┘ └────────── Returning
+//	                  (gone) ◀────────────────────┘ └────────── Exited
 //	                     nothing is ready for its                (output on
 //	                     request, or it is too old               its way back)
 //

@@ -9,24 +9,24 @@ import (
 // Effect is something to be done outside: exactly one of the types below.
 type Effect interface{ effect() }
 
-// Connect asks for a session with a node, and to keep it until Disconnect.
-type Connect struct{ Node, Address string }
+// ConnectNode asks for a session with a node, and to keep it until DisconnectNode.
+type ConnectNode struct{ Node, Address string }
 
-// Disconnect says that nothing is held on the node any more.
-type Disconnect struct{ Node string }
+// DisconnectNode says that nothing is held on the node any more.
+type DisconnectNode struct{ Node string }
 
-// AskClaim sends a claim request.
-type AskClaim struct{ Claim *Claim }
+// RequestClaim sends a claim request.
+type RequestClaim struct{ Claim *Claim }
 
-// Activate sends an attempt to run on a claim. The assignment must be on disk first.
-type Activate struct {
+// ActivateClaim sends an attempt to run on a claim. The assignment must be on disk first.
+type ActivateClaim struct {
 	Node    string
 	Claim   uint64
 	Attempt roost.AttemptID
 }
 
-// Vacate ends an attempt.
-type Vacate struct {
+// VacateAttempt ends an attempt.
+type VacateAttempt struct {
 	Node    string
 	Attempt roost.AttemptID
 	Order   VacateOrder
@@ -34,33 +34,33 @@ type Vacate struct {
 
 // VacateOrder says why and how an attempt is to end.
 type VacateOrder struct {
-	Fast   bool // without notice
-	Keep   bool // with a checkpoint, if one can be taken
-	Reason string
+	WithoutNotice bool // without notice
+	Checkpoint    bool // with a checkpoint, if one can be taken
+	Reason        string
 }
 
-// Acknowledge lets the node forget an attempt whose end is on disk.
-type Acknowledge struct {
+// AcknowledgeExit lets the node forget an attempt whose end is on disk.
+type AcknowledgeExit struct {
 	Node    string
 	Attempt roost.AttemptID
 }
 
-// Release gives a claim back.
-type Release struct {
+// ReleaseClaim gives a claim back.
+type ReleaseClaim struct {
 	Node  string
 	Claim uint64
 }
 
-// Renew tells a node that all leases go on from now, which is so long after its last word was heard.
-type Renew struct {
-	Node  string
-	Heard uint64 // the number of that word; 0: the welcome
-	Since time.Duration
+// RenewLeases tells a node that all leases go on from now, which is so long after its last word was heard.
+type RenewLeases struct {
+	Node        string
+	LastMessage uint64 // the number of that word; 0: the welcome
+	Since       time.Duration
 }
 
-// Answer tells the negotiator what became of a grant. How much is wanted for the request has to be counted anew: what was asked is not on its way
+// GrantResult tells the negotiator what became of a grant. How much is wanted for the request has to be counted anew: what was asked is not on its way
 // any more.
-type Answer struct {
+type GrantResult struct {
 	Grant      GrantID
 	Request    RequestID
 	Claimed    bool
@@ -69,12 +69,12 @@ type Answer struct {
 	Reason     string
 }
 
-func (Connect) effect()     {}
-func (Disconnect) effect()  {}
-func (AskClaim) effect()    {}
-func (Activate) effect()    {}
-func (Vacate) effect()      {}
-func (Acknowledge) effect() {}
-func (Release) effect()     {}
-func (Renew) effect()       {}
-func (Answer) effect()      {}
+func (ConnectNode) effect()     {}
+func (DisconnectNode) effect()  {}
+func (RequestClaim) effect()    {}
+func (ActivateClaim) effect()   {}
+func (VacateAttempt) effect()   {}
+func (AcknowledgeExit) effect() {}
+func (ReleaseClaim) effect()    {}
+func (RenewLeases) effect()     {}
+func (GrantResult) effect()     {}

@@ -15,107 +15,107 @@ import (
 // A claim for which others have to leave its machine is there at once, and has its resources when they have gone: within the notice that they were
 // promised, so there is no bound on how long the rest of its gang waits for that.
 
-// gang is a gang whose claims are being asked for.
-type gang struct {
+// pendingGang is a gang whose claims are being asked for.
+type pendingGang struct {
 	id      GrantID   // of its first grant
 	request RequestID // its only one, or the one that leads
 	size    int
 	claims  []*Claim // in the order of their grants
-	failed  string   // why nothing will come of it
-	since   Instant
+	failure string   // why nothing will come of it
+	since   BootTime
 }
 
-// Seat is a claim that a task of a gang is to run on.
-type Seat struct {
+// GangClaim is a claim that a task of a gang is to run on.
+type GangClaim struct {
 	Node, Address string
 	Claim         uint64
 	Request       RequestID // that the claim was asked for
 }
 
-// gangOf finds or makes the gang of a grant, and says why the grant is of no use; nil for a grant of none.
-func (d *Dispatcher) gangOf(now Instant, g Grant) (*gang, string) {
-	want, gangs := d.work.Gang(g.Request)
-	if g.Gang == 0 {
+// findOrAddGang finds or makes the gang of a grant, and says why the grant is of no use; nil for a grant of none.
+func (d *Dispatcher) findOrAddGang(now BootTime, g Grant) (*pendingGang, string) {
+	want, gangs := d.jobQueue.NextGang(g.Request)
+	if g.GangID == 0 {
 		if gangs && want != 1 { // of one there is no more than a task
 			return nil, "its tasks start together"
 		}
 		return nil, ""
 	}
-	id := GrantID{g.Epoch, g.Gang}
+	id := GrantID{g.Epoch, g.GangID}
 	of := d.gangs[id]
 	if of == nil {
-		lead, mixed := d.work.Lead(g.Request)
-		ready := d.work.Ready(g.Request)
+		lead, mixed := d.jobQueue.GangRequest(g.Request)
+		ready := d.jobQueue.ReadyTasks(g.Request)
 		if mixed { // then there is one gang
 			ready = want
 		}
-		of = &gang{id: id, request: lead, size: g.GangSize, since: now}
-		if want != g.GangSize || d.gathering(lead)+g.GangSize > ready {
-			of.failed = "no gang of that size waits for it any more"
+		of = &pendingGang{id: id, request: lead, size: g.GangSize, since: now}
+		if want != g.GangSize || d.gangClaims(lead)+g.GangSize > ready {
+			of.failure = "no gang of that size waits for it any more"
 		}
 		d.gangs[id] = of
 	}
-	return of, of.failed
+	return of, of.failure
 }
 
-// gathering is how many claims of gangs of a request wait for others, or were asked for.
-func (d *Dispatcher) gathering(r RequestID) (n int) {
+// gangClaims is how many claims of gangs of a request wait for others, or were asked for.
+func (d *Dispatcher) gangClaims(r RequestID) (n int) {
 	for _, of := range d.gangs {
-		if of.request == r && of.failed == "" {
+		if of.request == r && of.failure == "" {
 			n += of.size
 		}
 	}
 	return n
 }
 
-// join puts a claim that is there into its gang, and starts the gang if it was the last.
-func (d *Dispatcher) join(now Instant, c *Claim) {
+// addToGang puts a claim that is there into its gang, and starts the gang if it was the last.
+func (d *Dispatcher) addToGang(now BootTime, c *Claim) {
 	of := c.gang
-	d.enter(now, c, Idle)
-	if of.failed != "" {
+	d.setState(now, c, Idle)
+	if of.failure != "" {
 		d.release(c)
 		return
 	}
-	d.gather(now, of)
+	d.startGang(now, of)
 }
 
-// whole reports whether all claims of a gang were accepted.
-func (of *gang) whole() bool {
+// isComplete reports whether all claims of a gang were accepted.
+func (of *pendingGang) isComplete() bool {
 	return len(of.claims) == of.size && !slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.State != Idle })
 }
 
-// gather starts a gang if all its claims are there and have their resources.
-func (d *Dispatcher) gather(now Instant, of *gang) {
-	if !of.whole() || slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.Waiting }) {
+// startGang starts a gang if all its claims are there and have their resources.
+func (d *Dispatcher) startGang(now BootTime, of *pendingGang) {
+	if !of.isComplete() || slices.ContainsFunc(of.claims, func(c *Claim) bool { return c.Waiting }) {
 		return
 	}
-	seats := make([]Seat, 0, of.size)
+	seats := make([]GangClaim, 0, of.size)
 	for _, one := range of.claims {
-		seats = append(seats, Seat{one.Node, d.nodes[one.Node].address, one.ID, one.Request})
+		seats = append(seats, GangClaim{one.Node, d.nodes[one.Node].address, one.ID, one.Request})
 	}
-	attempts, ok := d.work.AssignGang(of.request, seats)
+	attempts, ok := d.jobQueue.AssignGang(of.request, seats)
 	if !ok {
-		d.scatter(of, "no gang of that size is ready any more")
+		d.abortGang(of, "no gang of that size is ready any more")
 		return
 	}
 	delete(d.gangs, of.id)
 	for i, one := range of.claims {
-		one.gang, one.leaving = nil, true
-		one.Attempt, one.Running, one.vacating, one.keep = attempts[i], false, false, false
-		d.enter(now, one, Busy)
+		one.gang, one.releaseAtEnd = nil, true
+		one.Attempt, one.Running, one.vacating, one.withCheckpoint = attempts[i], false, false, false
+		d.setState(now, one, Busy)
 		d.busy[attempts[i].Task] = one
 	}
 	for i, one := range of.claims { // when all know of each other
-		d.emit(Activate{one.Node, one.ID, attempts[i]})
+		d.emit(ActivateClaim{one.Node, one.ID, attempts[i]})
 	}
 }
 
-// scatter gives the claims of a gang back that will not be whole. Those that were asked for and are not there are given back when they come.
-func (d *Dispatcher) scatter(of *gang, why string) {
-	if of.failed != "" {
+// abortGang gives the claims of a gang back that will not be whole. Those that were asked for and are not there are given back when they come.
+func (d *Dispatcher) abortGang(of *pendingGang, why string) {
+	if of.failure != "" {
 		return
 	}
-	of.failed = why
+	of.failure = why
 	for _, c := range of.claims {
 		if c.State == Idle && c.ID != 0 {
 			d.release(c)
@@ -123,57 +123,57 @@ func (d *Dispatcher) scatter(of *gang, why string) {
 	}
 }
 
-// part notes that a claim of a gang is no more.
-func (d *Dispatcher) part(c *Claim) {
+// leaveGang notes that a claim of a gang is no more.
+func (d *Dispatcher) leaveGang(c *Claim) {
 	if of := c.gang; of != nil {
 		c.gang = nil
 		of.claims = slices.DeleteFunc(slices.Clone(of.claims), func(o *Claim) bool { return o == c })
-		d.scatter(of, fmt.Sprintf("the claim on %s, which is one of its gang, did not come about", c.Node))
+		d.abortGang(of, fmt.Sprintf("the claim on %s, which is one of its gang, did not come about", c.Node))
 	}
 }
 
-// disband gives up gangs that have all their claims and wait for room while their job is gone, held, or not that large any more: else machines would be
+// cancelGangs gives up gangs that have all their claims and wait for room while their job is gone, held, or not that large any more: else machines would be
 // kept for nothing, for as long as those take who have to leave them.
-func (d *Dispatcher) disband(r RequestID) {
-	r, mixed := d.work.Lead(r)
+func (d *Dispatcher) cancelGangs(r RequestID) {
+	r, mixed := d.jobQueue.GangRequest(r)
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
-		ready := d.work.Ready(r)
+		ready := d.jobQueue.ReadyTasks(r)
 		if mixed {
-			ready, _ = d.work.Gang(r)
+			ready, _ = d.jobQueue.NextGang(r)
 		}
-		if of.request == r && of.failed == "" && of.whole() && d.gathering(r) > ready {
-			d.scatter(of, "no gang of that size is ready any more")
+		if of.request == r && of.failure == "" && of.isComplete() && d.gangClaims(r) > ready {
+			d.abortGang(of, "no gang of that size is ready any more")
 		}
 	}
 }
 
-// tickGangs gives up gangs that have not come together in time, and forgets those of which nothing can come any more.
-func (d *Dispatcher) tickGangs(now Instant) {
+// expireGangs gives up gangs that have not come together in time, and forgets those of which nothing can come any more.
+func (d *Dispatcher) expireGangs(now BootTime) {
 	for _, id := range sortedGangs(d.gangs) {
 		of := d.gangs[id]
 		switch {
-		case now < of.due(d.opt):
-		case of.failed != "":
+		case now < of.deadline(d.options):
+		case of.failure != "":
 			delete(d.gangs, id)
 		default:
-			d.scatter(of, "not all of its gang came about in time")
-			d.emit(Answer{Grant: id, Request: of.request, Reason: of.failed})
+			d.abortGang(of, "not all of its gang came about in time")
+			d.emit(GrantResult{Grant: id, Request: of.request, Reason: of.failure})
 		}
 	}
 }
 
-func sortedGangs(gangs map[GrantID]*gang) []GrantID {
+func sortedGangs(gangs map[GrantID]*pendingGang) []GrantID {
 	return slices.SortedFunc(maps.Keys(gangs), func(a, b GrantID) int { return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.ID, b.ID)) })
 }
 
-// due is when something is to be done about a gang that has not come together.
-func (of *gang) due(opt Options) Instant {
+// deadline is when something is to be done about a gang that has not come together.
+func (of *pendingGang) deadline(opt TimerOptions) BootTime {
 	switch {
-	case of.failed != "":
-		return of.since + 2*opt.AskTimeout
-	case of.whole(): // nobody is asked any more
+	case of.failure != "":
+		return of.since + 2*opt.RequestTimeout
+	case of.isComplete(): // nobody is asked any more
 		return math.MaxInt64
 	}
-	return of.since + opt.AskTimeout
+	return of.since + opt.RequestTimeout
 }

@@ -12,22 +12,22 @@ import (
 // gangGrant is the i-th grant of a gang of three, of which the first has the number 1.
 func gangGrant(i int) Grant {
 	return Grant{
-		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x", Resources: roost.Resources{CPU: 1000}, Gang: 1, GangSize: 3,
+		GrantID: GrantID{7, uint64(i)}, Request: 1, Node: fmt.Sprintf("n%d", i), Address: "x", Resources: roost.Resources{CPU: 1000}, GangID: 1, GangSize: 3,
 	}
 }
 
-// told writes effects down that are about claims and attempts.
-func told(d *Dispatcher) string {
+// formatEffects writes effects down that are about claims and attempts.
+func formatEffects(d *Dispatcher) string {
 	var out []string
 	for _, e := range d.Effects() {
 		switch e := e.(type) {
-		case AskClaim:
+		case RequestClaim:
 			out = append(out, "ask "+e.Claim.Node)
-		case Activate:
+		case ActivateClaim:
 			out = append(out, fmt.Sprintf("activate %d on %s", e.Attempt.Task.Index, e.Node))
-		case Release:
+		case ReleaseClaim:
 			out = append(out, "release "+e.Node)
-		case Answer:
+		case GrantResult:
 			if !e.Claimed {
 				out = append(out, fmt.Sprintf("refuse %d: %s", e.Grant.ID, e.Reason))
 			}
@@ -37,9 +37,9 @@ func told(d *Dispatcher) string {
 	return strings.Join(out, "; ")
 }
 
-// gangBench is a dispatcher of a request of two gangs of three tasks, connected to three nodes and granted one gang.
-func gangBench(t *testing.T) (*bench, *Dispatcher) {
-	b := newBench(t, 6)
+// newGangTest is a dispatcher of a request of two gangs of three tasks, connected to three nodes and granted one gang.
+func newGangTest(t *testing.T) (*naiveJobQueue, *Dispatcher) {
+	b := newNaiveJobQueue(t, 6)
 	b.gang = 3
 	d := New(b, DefaultOptions())
 	for i := 1; i <= 3; i++ {
@@ -49,68 +49,68 @@ func gangBench(t *testing.T) (*bench, *Dispatcher) {
 	for i := 1; i <= 3; i++ {
 		d.Granted(time.Hour, gangGrant(i))
 	}
-	if got := told(d); got != "ask n1; ask n2; ask n3" {
+	if got := formatEffects(d); got != "ask n1; ask n2; ask n3" {
 		t.Fatalf("a gang is granted: %s", got)
 	}
-	if d.Held(1) != 3 {
-		t.Fatalf("%d claims are spoken for", d.Held(1))
+	if d.ClaimCounts(1) != 3 {
+		t.Fatalf("%d claims are spoken for", d.ClaimCounts(1))
 	}
 	return b, d
 }
 
-func yes(d *Dispatcher, now Instant, i int) {
-	d.ClaimAnswered(now, fmt.Sprintf("n%d", i), Reply{Grant: GrantID{7, uint64(i)}, Claim: uint64(10 + i)})
+func acceptClaim(d *Dispatcher, now BootTime, i int) {
+	d.ClaimAnswered(now, fmt.Sprintf("n%d", i), ClaimReply{Grant: GrantID{7, uint64(i)}, Claim: uint64(10 + i)})
 }
 
 func TestGangStartsTogether(t *testing.T) {
-	b, d := gangBench(t)
-	yes(d, time.Hour, 3)
-	yes(d, time.Hour, 1)
-	if got := told(d); got != "" {
+	b, d := newGangTest(t)
+	acceptClaim(d, time.Hour, 3)
+	acceptClaim(d, time.Hour, 1)
+	if got := formatEffects(d); got != "" {
 		t.Fatalf("with one claim missing: %s", got)
 	}
 	d.Tick(time.Hour + time.Second) // longer than an idle claim waits
-	if got := told(d); got != "" {
+	if got := formatEffects(d); got != "" {
 		t.Fatalf("after a second: %s", got)
 	}
-	yes(d, time.Hour+time.Second, 2)
-	if got := told(d); got != "activate 0 on n1; activate 1 on n2; activate 2 on n3" {
+	acceptClaim(d, time.Hour+time.Second, 2)
+	if got := formatEffects(d); got != "activate 0 on n1; activate 1 on n2; activate 2 on n3" {
 		t.Fatalf("when the last is there: %s", got)
 	}
 	for a := range b.live {
 		d.Exited(2*time.Hour, fmt.Sprintf("n%d", a.Task.Index+1), a)
-		b.end(a)
+		b.recordEnd(a)
 		d.Finished(2*time.Hour, a)
 	}
-	if got := told(d); strings.Count(got, "release") != 3 || strings.Contains(got, "activate") {
+	if got := formatEffects(d); strings.Count(got, "release") != 3 || strings.Contains(got, "activate") {
 		t.Fatalf("a claim of a gang is used for one task: %s", got)
 	}
 }
 
-func TestGangIsGivenUp(t *testing.T) {
+func TestGangTimeout(t *testing.T) {
 	for name, test := range map[string]struct {
 		happens func(d *Dispatcher)
 		want    string
 	}{
 		"refused": {func(d *Dispatcher) {
-			d.ClaimAnswered(time.Hour, "n2", Reply{Grant: GrantID{7, 2}, Reason: "no"})
+			d.ClaimAnswered(time.Hour, "n2", ClaimReply{Grant: GrantID{7, 2}, Reason: "no"})
 		}, "refuse 2: no; release n1"},
 		"lost": {func(d *Dispatcher) { d.ClaimLost("n1", 11, "gone") }, ""},
-		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().AskTimeout) },
+		"late": {func(d *Dispatcher) { d.Tick(time.Hour + DefaultOptions().RequestTimeout) },
 			"release n1; refuse 1: not all of its gang came about in time; refuse 2: the node does not answer; refuse 3: the node does not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, d := gangBench(t)
-			yes(d, time.Hour, 1)
+			b, d := newGangTest(t)
+			acceptClaim(d, time.Hour, 1)
 			test.happens(d)
-			if got := told(d); got != test.want {
+			if got := formatEffects(d); got != test.want {
 				t.Fatalf("got %s, want %s", got, test.want)
 			}
-			if d.Held(1) == 3 || len(b.live) > 0 {
-				t.Fatalf("%d claims are spoken for, %d attempts live", d.Held(1), len(b.live))
+			if d.ClaimCounts(1) == 3 || len(b.live) > 0 {
+				t.Fatalf("%d claims are spoken for, %d attempts live", d.ClaimCounts(1), len(b.live))
 			}
-			yes(d, time.Hour+time.Minute, 3)
-			if got := told(d); got != "release n3" {
+			acceptClaim(d, time.Hour+time.Minute, 3)
+			if got := formatEffects(d); got != "release n3" {
 				t.Fatalf("one that comes later: %s", got)
 			}
 			d.Tick(2 * time.Hour)
@@ -123,14 +123,14 @@ func TestGangIsGivenUp(t *testing.T) {
 
 // TestGrantsOutOfPlace holds that tasks of a gang do not start one by one, and that a gang of a size that is not wanted is refused.
 func TestGrantsOutOfPlace(t *testing.T) {
-	b := newBench(t, 6)
+	b := newNaiveJobQueue(t, 6)
 	b.gang = 2
 	d := New(b, DefaultOptions())
 	single := gangGrant(1)
-	single.Gang, single.GangSize = 0, 0
+	single.GangID, single.GangSize = 0, 0
 	d.Granted(time.Hour, single)
 	d.Granted(time.Hour, gangGrant(1))
-	if got := told(d); got != "refuse 1: its tasks start together; refuse 1: no gang of that size waits for it any more" {
+	if got := formatEffects(d); got != "refuse 1: its tasks start together; refuse 1: no gang of that size waits for it any more" {
 		t.Fatal(got)
 	}
 }
@@ -138,25 +138,25 @@ func TestGrantsOutOfPlace(t *testing.T) {
 // TestGangWaitsForVictims holds that a gang starts when the last of its claims has the room that others had to leave, however long their notice is.
 func TestGangWaitsForVictims(t *testing.T) {
 	for name, test := range map[string]struct {
-		happens func(d *Dispatcher, now Instant)
+		happens func(d *Dispatcher, now BootTime)
 		want    string
 	}{
 		"its job is removed": {nil, "release n1; release n2; release n3"},
-		"they go":            {func(d *Dispatcher, now Instant) { d.Ready(now, "n3", 13, "") }, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
-		"the claim is lost":  {func(d *Dispatcher, now Instant) { d.ClaimLost("n3", 13, "gone") }, "release n1; release n2"},
-		"a machine is away":  {func(d *Dispatcher, now Instant) { d.Disconnected(now, "n1") }, "release n2; release n3"},
-		"nobody has gone so": {func(d *Dispatcher, now Instant) { d.Tick(now + time.Hour) }, ""},
+		"they go":            {func(d *Dispatcher, now BootTime) { d.Allocated(now, "n3", 13, "") }, "activate 0 on n1; activate 1 on n2; activate 2 on n3"},
+		"the claim is lost":  {func(d *Dispatcher, now BootTime) { d.ClaimLost("n3", 13, "gone") }, "release n1; release n2"},
+		"a machine is away":  {func(d *Dispatcher, now BootTime) { d.Disconnected(now, "n1") }, "release n2; release n3"},
+		"nobody has gone so": {func(d *Dispatcher, now BootTime) { d.Tick(now + time.Hour) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, d := gangBench(t)
+			b, d := newGangTest(t)
 			for i := range 2 {
-				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2), Reply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
+				d.ClaimAnswered(time.Hour, fmt.Sprintf("n%d", i+2), ClaimReply{Grant: GrantID{7, uint64(i + 2)}, Claim: uint64(12 + i), Waiting: true})
 			}
-			yes(d, time.Hour, 1)
-			later := time.Hour + 10*DefaultOptions().AskTimeout
+			acceptClaim(d, time.Hour, 1)
+			later := time.Hour + 10*DefaultOptions().RequestTimeout
 			d.Tick(later)
-			d.Ready(later, "n2", 12, "")
-			if got := told(d); got != "" {
+			d.Allocated(later, "n2", 12, "")
+			if got := formatEffects(d); got != "" {
 				t.Fatalf("while one waits: %s", got)
 			}
 			if test.happens == nil {
@@ -165,7 +165,7 @@ func TestGangWaitsForVictims(t *testing.T) {
 			} else {
 				test.happens(d, later+time.Minute)
 			}
-			if got := told(d); got != test.want {
+			if got := formatEffects(d); got != test.want {
 				t.Fatalf("got %s, want %s", got, test.want)
 			}
 		})

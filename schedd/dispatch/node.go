@@ -6,57 +6,57 @@ import (
 	"slices"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/plant"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// Live is an attempt that the log knows as begun and not as ended, when the schedd starts.
-type Live struct {
-	Attempt roost.AttemptID
-	Request RequestID
-	Node    string
-	Address string
-	Claim   uint64
-	Started bool
-	Holds   roost.Resources
+// RecoveredAttempt is an attempt that the log knows as begun and not as ended, when the schedd starts.
+type RecoveredAttempt struct {
+	Attempt   roost.AttemptID
+	Request   RequestID
+	Node      string
+	Address   string
+	Claim     uint64
+	Started   bool
+	Resources roost.Resources
 }
 
 // Adopt takes up the attempts that were under way when the schedd stopped. When their leases were last sent is not known; it was before now.
-func (d *Dispatcher) Adopt(now Instant, live []Live) {
+func (d *Dispatcher) Adopt(now BootTime, live []RecoveredAttempt) {
 	for _, l := range live {
-		n := d.node(now, l.Node, l.Address)
+		n := d.findOrAddNode(now, l.Node, l.Address)
 		c := &Claim{
-			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Holds, State: Busy, Running: l.Started, Attempt: l.Attempt,
-			Lease: d.work.Lease(l.Request), made: now, since: now, leaseSent: now, adopted: true,
+			ID: l.Claim, Node: l.Node, Request: l.Request, Resources: l.Resources, State: Busy, Running: l.Started, Attempt: l.Attempt,
+			Lease: d.jobQueue.Lease(l.Request), acceptedAt: now, stateSince: now, leaseSent: now, adopted: true,
 		}
-		if plant.Is(plant.LostLease) {
+		if mutant.Active(mutant.LeasesExpireOnRestart) {
 			c.leaseSent -= c.Lease
 		}
 		d.busy[l.Attempt.Task] = c
-		n.away = now
-		d.hold(n, c)
+		n.awaySince = now
+		d.addToNode(n, c)
 	}
 }
 
-// Present is one claim that a node says it holds for this schedd.
-type Present struct {
-	Claim   uint64
-	Grant   GrantID
-	Attempt roost.AttemptID // zero: the claim is idle
-	Running bool
-	Waiting bool   // the claim has no resources now
-	Placed  string // see Reply
-	Exited  bool   // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
+// ReportedClaim is one claim that a node says it holds for this schedd.
+type ReportedClaim struct {
+	Claim     uint64
+	Grant     GrantID
+	Attempt   roost.AttemptID // zero: the claim is idle
+	Running   bool
+	Waiting   bool   // the claim has no resources now
+	Placement string // see ClaimReply
+	Exited    bool   // ended there, and not acknowledged; the caller passes the exit on to Exited afterwards
 }
 
 // Connected compares the books with what the node has, on a new session: what the node does not list is gone for ever, and what the books
 // do not know is given back.
-func (d *Dispatcher) Connected(now Instant, nodeName string, present []Present) {
+func (d *Dispatcher) Connected(now BootTime, nodeName string, present []ReportedClaim) {
 	n := d.nodes[nodeName]
 	if n == nil {
-		n = d.node(now, nodeName, "")
+		n = d.findOrAddNode(now, nodeName, "")
 	}
-	n.connected, n.away = true, 0
-	n.heard, n.heardAt = 0, now
+	n.connected, n.awaySince = true, 0
+	n.lastMessage, n.lastMessageAt = 0, now
 	listed := make(map[uint64]bool, len(present))
 	for _, p := range present {
 		listed[p.Claim] = true
@@ -64,172 +64,172 @@ func (d *Dispatcher) Connected(now Instant, nodeName string, present []Present) 
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; !listed[id] {
-			d.lose(c, "the node has it no more")
+			d.loseClaim(c, "the node has it no more")
 		}
 	}
 	for _, c := range sortedAsked(n) {
-		c.told = false
-		d.ask(now, n, c)
+		c.requestSent = false
+		d.requestClaim(now, n, c)
 	}
 	d.renew(now, n)
 }
 
-func (d *Dispatcher) reconcile(now Instant, n *node, p Present) {
+func (d *Dispatcher) reconcile(now BootTime, n *nodeState, p ReportedClaim) {
 	c := n.claims[p.Claim]
 	switch {
-	case c == nil && d.asked[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
-		d.ClaimAnswered(now, n.name, Reply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting, Placed: p.Placed}) // the answer was lost with the old session
+	case c == nil && d.requested[p.Grant] != nil && p.Attempt == (roost.AttemptID{}):
+		d.ClaimAnswered(now, n.name, ClaimReply{Grant: p.Grant, Claim: p.Claim, Waiting: p.Waiting, Placement: p.Placement}) // the answer was lost with the old session
 	case c == nil:
 		if p.Attempt != (roost.AttemptID{}) {
-			d.abandon(n, p)
+			d.discardUnknown(n, p)
 		}
-		d.emit(Release{n.name, p.Claim})
-	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Returning):
+		d.emit(ReleaseClaim{n.name, p.Claim})
+	case p.Attempt == c.Attempt && (c.State == Busy || c.State == Exited):
 		c.Running = c.Running || p.Running
-		c.Placed, c.Grant.GrantID = p.Placed, p.Grant
+		c.Placement, c.Grant.GrantID = p.Placement, p.Grant
 		if p.Waiting != c.Waiting {
-			d.waits(c, p.Waiting, now, 0)
+			d.setWaiting(c, p.Waiting, now, 0)
 		}
 		if c.vacating && c.State == Busy && !p.Exited {
-			d.emit(Vacate{n.name, c.Attempt, VacateOrder{Keep: c.keep, Reason: "asked for while the node was away"}})
+			d.emit(VacateAttempt{n.name, c.Attempt, VacateOrder{Checkpoint: c.withCheckpoint, Reason: "asked for while the node was away"}})
 		}
 	case p.Attempt == (roost.AttemptID{}): // the activation never arrived
-		d.lose(c, "it never reached the node")
-		d.emit(Release{n.name, p.Claim})
+		d.loseClaim(c, "it never reached the node")
+		d.emit(ReleaseClaim{n.name, p.Claim})
 	default:
-		d.abandon(n, p)
-		d.lose(c, "the node runs something else in its place")
-		d.emit(Release{n.name, p.Claim})
+		d.discardUnknown(n, p)
+		d.loseClaim(c, "the node runs something else in its place")
+		d.emit(ReleaseClaim{n.name, p.Claim})
 	}
 }
 
-// abandon ends an attempt that the books do not know, unless it has ended.
-func (d *Dispatcher) abandon(n *node, p Present) {
+// discardUnknown ends an attempt that the books do not know, unless it has ended.
+func (d *Dispatcher) discardUnknown(n *nodeState, p ReportedClaim) {
 	if p.Exited {
-		d.emit(Acknowledge{n.name, p.Attempt})
+		d.emit(AcknowledgeExit{n.name, p.Attempt})
 	} else {
-		d.emit(Vacate{n.name, p.Attempt, VacateOrder{Fast: true, Reason: "superseded"}})
+		d.emit(VacateAttempt{n.name, p.Attempt, VacateOrder{WithoutNotice: true, Reason: "superseded"}})
 	}
 }
 
-func sortedAsked(n *node) []*Claim {
-	return slices.SortedFunc(maps.Values(n.asked), func(a, b *Claim) int {
+func sortedAsked(n *nodeState) []*Claim {
+	return slices.SortedFunc(maps.Values(n.requested), func(a, b *Claim) int {
 		return cmp.Or(cmp.Compare(a.Grant.Epoch, b.Grant.Epoch), cmp.Compare(a.Grant.ID, b.Grant.ID))
 	})
 }
 
 // Disconnected notes that a session broke. Idle claims are dropped, for nothing can be put on them; busy ones wait for the node or for
 // the end of their leases.
-func (d *Dispatcher) Disconnected(now Instant, nodeName string) {
+func (d *Dispatcher) Disconnected(now BootTime, nodeName string) {
 	n := d.nodes[nodeName]
 	if n == nil || !n.connected {
 		return
 	}
-	n.connected, n.away = false, now
-	d.plan(n)
+	n.connected, n.awaySince = false, now
+	d.scheduleNode(n)
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
 		if c := n.claims[id]; c.State == Idle {
-			d.forget(c)
+			d.removeClaim(c)
 		}
 	}
 }
 
 // Tick does what time asks for.
-func (d *Dispatcher) Tick(now Instant) {
-	for _, c := range d.lingered(now) {
+func (d *Dispatcher) Tick(now BootTime) {
+	for _, c := range d.expiredIdleClaims(now) {
 		d.release(c)
 	}
-	d.tickGangs(now)
+	d.expireGangs(now)
 	for _, n := range d.dueNodes(now) {
-		d.lapse(now, n)
-		if n.connected && now-n.renewed >= d.renewEvery(n) {
+		d.expireLeases(now, n)
+		if n.connected && now-n.renewedAt >= d.renewEvery(n) {
 			d.renew(now, n)
 		}
-		if d.leave(now, n); d.nodes[n.name] == n {
-			d.plan(n)
+		if d.disconnectIdle(now, n); d.nodes[n.name] == n {
+			d.scheduleNode(n)
 		}
 	}
 }
 
-// lapse gives up what can no longer be alive, and grants that nobody answers.
-func (d *Dispatcher) lapse(now Instant, n *node) {
+// expireLeases gives up what can no longer be alive, and grants that nobody answers.
+func (d *Dispatcher) expireLeases(now BootTime, n *nodeState) {
 	for _, c := range sortedAsked(n) {
-		if now-c.since >= d.opt.AskTimeout {
-			d.forget(c)
-			d.emit(Answer{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
+		if now-c.stateSince >= d.options.RequestTimeout {
+			d.removeClaim(c)
+			d.emit(GrantResult{Grant: c.Grant.GrantID, Request: c.Request, Reason: "the node does not answer"})
 		}
 	}
 	if n.connected {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(n.claims)) {
-		if c := n.claims[id]; now >= c.lapses(d.opt.KillGrace) {
-			d.lose(c, "its node was away for longer than the lease")
+		if c := n.claims[id]; now >= c.leaseEnd(d.options.KillGrace) {
+			d.loseClaim(c, "its node was away for longer than the lease")
 		}
 	}
 }
 
-// leave ends the session with a node on which nothing has been held for a while.
-func (d *Dispatcher) leave(now Instant, n *node) {
-	if len(n.claims)+len(n.asked) > 0 {
+// disconnectIdle ends the session with a node on which nothing has been held for a while.
+func (d *Dispatcher) disconnectIdle(now BootTime, n *nodeState) {
+	if len(n.claims)+len(n.requested) > 0 {
 		n.emptySince = 0
 		return
 	}
 	if n.emptySince == 0 {
 		n.emptySince = now
 	}
-	if now-n.emptySince >= d.opt.RenewEvery {
-		d.drop(n)
-		d.emit(Disconnect{n.name})
+	if now-n.emptySince >= d.options.RenewEvery {
+		d.removeNode(n)
+		d.emit(DisconnectNode{n.name})
 	}
 }
 
 // renewEvery is a quarter of the shortest lease on the node, and no longer than the options say.
-func (d *Dispatcher) renewEvery(n *node) Instant {
-	every := d.opt.RenewEvery
+func (d *Dispatcher) renewEvery(n *nodeState) BootTime {
+	every := d.options.RenewEvery
 	for _, c := range n.claims {
 		every = min(every, c.Lease/4)
 	}
 	return every
 }
 
-func (d *Dispatcher) renew(now Instant, n *node) {
-	n.renewed = now
+func (d *Dispatcher) renew(now BootTime, n *nodeState) {
+	n.renewedAt = now
 	for _, c := range n.claims {
 		c.leaseSent = now
 	}
-	d.plan(n)
+	d.scheduleNode(n)
 	if len(n.claims) == 0 {
 		return
 	}
-	d.emit(Renew{n.name, n.heard, now - n.heardAt})
+	d.emit(RenewLeases{n.name, n.lastMessage, now - n.lastMessageAt})
 }
 
-// Heard takes a node's word that it has let the leases go on, by its number on the present session.
-func (d *Dispatcher) Heard(now Instant, nodeName string, word uint64) {
-	if n := d.nodes[nodeName]; n != nil && n.connected && word > n.heard {
-		n.heard, n.heardAt = word, now
+// LeaseRenewed takes a node's word that it has let the leases go on, by its number on the present session.
+func (d *Dispatcher) LeaseRenewed(now BootTime, nodeName string, word uint64) {
+	if n := d.nodes[nodeName]; n != nil && n.connected && word > n.lastMessage {
+		n.lastMessage, n.lastMessageAt = word, now
 	}
 }
 
 // NextTick is the instant at which Tick should be called next; ok is false when nothing waits for time.
-func (d *Dispatcher) NextTick(now Instant) (at Instant, ok bool) {
-	consider := func(t Instant) {
+func (d *Dispatcher) NextTick(now BootTime) (at BootTime, ok bool) {
+	consider := func(t BootTime) {
 		if !ok || t < at {
 			at, ok = t, true
 		}
 	}
-	if len(d.linger) > 0 {
-		consider(d.linger[0].at)
+	if len(d.idleDeadlines) > 0 {
+		consider(d.idleDeadlines[0].at)
 	}
 	for _, of := range d.gangs {
-		consider(of.due(d.opt))
+		consider(of.deadline(d.options))
 	}
-	if m := d.next(&d.due); m != nil {
+	if m := d.nextDeadline(&d.nodeDeadlines); m != nil {
 		consider(m.at)
 	}
-	if len(d.spare) > 0 { // their sessions need not end to the second
-		consider(now + d.opt.RenewEvery)
+	if len(d.unusedNodes) > 0 { // their sessions need not end to the second
+		consider(now + d.options.RenewEvery)
 	}
 	return at, ok
 }

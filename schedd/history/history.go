@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
 	"github.com/roost-batch/roost/schedd/table"
 )
@@ -29,26 +29,26 @@ var (
 
 // History is an open history. Its methods may be called by any goroutine.
 type History struct {
-	db   *dbfile.DB
+	db   *boltfile.DB
 	path string
 	host string
 }
 
-// Record is a job as it left the queue.
-type Record struct {
+// JobRecord is a job as it left the queue.
+type JobRecord struct {
 	Seq      uint64
 	Key      string // its submit key, as the queue knows it
 	Ended    time.Time
 	Snapshot []byte
-	Events   []queue.Event
-	Row      *table.Row // without its ad, which is in the snapshot; nil in one that was read
+	Events   []queue.JobEvent
+	Row      *table.JobRow // without its ad, which is in the snapshot; nil in one that was read
 }
 
 // Open opens the history in dir, and makes one where there is none.
 func Open(dir, host string) (*History, error) {
 	h := &History{path: filepath.Join(dir, FileName), host: host}
 	var err error
-	if h.db, err = dbfile.Open(h.path, fileKind(host), nil); err != nil {
+	if h.db, err = boltfile.Open(h.path, fileKind(host), nil); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -58,28 +58,28 @@ func Open(dir, host string) (*History, error) {
 func (h *History) Close() error { return h.db.Close() }
 
 // Add puts jobs into the history; they are on disk when it returns.
-func (h *History) Add(records []Record) error {
-	err := h.db.Update(func(tx *dbfile.Tx) error {
+func (h *History) Add(records []JobRecord) error {
+	err := h.db.Update(func(tx *boltfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for i := range records {
 			r := &records[i]
-			if owner, known := ownerOf(r.Snapshot); known {
-				if err := owners.Put(keyOf(owner, r.Seq), nil); err != nil {
+			if owner, known := snapshotOwner(r.Snapshot); known {
+				if err := owners.Put(submitKeyPrefix(owner, r.Seq), nil); err != nil {
 					return err
 				}
 			}
-			if err := noteEnd(tx, r.Seq, r.Ended); err != nil {
+			if err := addEnd(tx, r.Seq, r.Ended); err != nil {
 				return err
 			}
-			if err := jobs.Put(be(r.Seq), r.encode()); err != nil {
+			if err := jobs.Put(bigEndian(r.Seq), r.encode()); err != nil {
 				return err
 			}
 			if r.Row != nil {
-				if err := tx.Bucket(bucketRows).Put(be(r.Seq), encodeRow(r.Row)); err != nil {
+				if err := tx.Bucket(bucketRows).Put(bigEndian(r.Seq), encodeRow(r.Row)); err != nil {
 					return err
 				}
 			}
-			if err := keys.Put(keyOf(r.Key, r.Seq), nil); err != nil {
+			if err := keys.Put(submitKeyPrefix(r.Key, r.Seq), nil); err != nil {
 				return err
 			}
 		}
@@ -94,14 +94,14 @@ func (h *History) Add(records []Record) error {
 // Each calls f with the jobs of the history, newest first, until f returns false. The queue that f gets holds that job and nothing else, so that all
 // that can be asked of a queue can be asked of the past.
 func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
-	return h.db.View(func(tx *dbfile.Tx) error {
+	return h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
 		for k, v := c.Last(); k != nil; k, v = c.Prev() {
-			r, err := decode(v)
+			r, err := decodeRecord(v)
 			if err != nil {
 				return fmt.Errorf("%s: job %d: %w", h.path, binary.BigEndian.Uint64(k), err)
 			}
-			past, err := h.past(r)
+			past, err := h.readRecord(r)
 			if err != nil {
 				return fmt.Errorf("job %d: %w", binary.BigEndian.Uint64(k), err)
 			}
@@ -114,15 +114,15 @@ func (h *History) Each(f func(seq uint64, past *queue.Queue) bool) error {
 }
 
 // Job returns one job of the history, in a queue of its own, and what happened to it.
-func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.Event, err error) {
-	err = h.db.View(func(tx *dbfile.Tx) error {
-		v := tx.Bucket(bucketJobs).Get(be(seq))
+func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.JobEvent, err error) {
+	err = h.db.View(func(tx *boltfile.Tx) error {
+		v := tx.Bucket(bucketJobs).Get(bigEndian(seq))
 		if v == nil {
 			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
 		}
-		r, err := decode(v)
+		r, err := decodeRecord(v)
 		if err == nil {
-			past, err = h.past(r)
+			past, err = h.readRecord(r)
 			events = r.Events
 		}
 		return err
@@ -130,18 +130,18 @@ func (h *History) Job(seq uint64) (past *queue.Queue, events []queue.Event, err 
 	return past, events, err
 }
 
-func (h *History) past(r *Record) (*queue.Queue, error) {
+func (h *History) readRecord(r *JobRecord) (*queue.Queue, error) {
 	past := queue.New(h.host)
-	if err := past.Restore(r.Snapshot); err != nil {
+	if err := past.RestoreSnapshot(r.Snapshot); err != nil {
 		return nil, fmt.Errorf("%s: %w", h.path, err)
 	}
 	return past, nil
 }
 
-// Key lists the jobs that were submitted with that key.
-func (h *History) Key(key string) (seqs []uint64, err error) {
-	prefix := keyOf(key, 0)[:len(key)+1]
-	err = h.db.View(func(tx *dbfile.Tx) error {
+// JobsByKey lists the jobs that were submitted with that key.
+func (h *History) JobsByKey(key string) (seqs []uint64, err error) {
+	prefix := submitKeyPrefix(key, 0)[:len(key)+1]
+	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketKeys).Cursor()
 		for k, _ := c.Seek(prefix); len(k) == len(prefix)+8 && string(k[:len(prefix)]) == string(prefix); k, _ = c.Next() {
 			seqs = append(seqs, binary.BigEndian.Uint64(k[len(prefix):]))
@@ -151,8 +151,8 @@ func (h *History) Key(key string) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-// ownerOf reads whose job a snapshot is of. One that makes no sense has no owner, and is kept all the same.
-func ownerOf(snapshot []byte) (owner string, known bool) {
+// snapshotOwner reads whose job a snapshot is of. One that makes no sense has no owner, and is kept all the same.
+func snapshotOwner(snapshot []byte) (owner string, known bool) {
 	admitted, err := queue.DecodeSubmission(snapshot)
 	if err != nil || admitted.Submission == nil {
 		return "", false
@@ -160,10 +160,10 @@ func ownerOf(snapshot []byte) (owner string, known bool) {
 	return admitted.Submission.Owner, true
 }
 
-// Last returns the newest job of an owner.
-func (h *History) Last(owner string) (seq uint64, found bool, err error) {
-	prefix := keyOf(owner, 0)[:len(owner)+1]
-	err = h.db.View(func(tx *dbfile.Tx) error {
+// LastOf returns the newest job of an owner.
+func (h *History) LastOf(owner string) (seq uint64, found bool, err error) {
+	prefix := submitKeyPrefix(owner, 0)[:len(owner)+1]
+	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketOwners).Cursor()
 		k, _ := c.Seek(append([]byte(owner), 1)) // the first key behind all of the owner's
 		if k == nil {
@@ -181,7 +181,7 @@ func (h *History) Last(owner string) (seq uint64, found bool, err error) {
 
 // LastSeq is the highest number of a job in the history, 0 when it is empty.
 func (h *History) LastSeq() (last uint64) {
-	h.db.View(func(tx *dbfile.Tx) error {
+	h.db.View(func(tx *boltfile.Tx) error {
 		if k, _ := tx.Bucket(bucketJobs).Cursor().Last(); k != nil {
 			last = binary.BigEndian.Uint64(k)
 		}
@@ -190,32 +190,32 @@ func (h *History) LastSeq() (last uint64) {
 	return last
 }
 
-// Forget removes jobs by number, with nothing left of them.
-func (h *History) Forget(seqs ...uint64) error {
-	return h.db.Update(func(tx *dbfile.Tx) error {
+// Remove removes jobs by number, with nothing left of them.
+func (h *History) Remove(seqs ...uint64) error {
+	return h.db.Update(func(tx *boltfile.Tx) error {
 		jobs, keys, owners := tx.Bucket(bucketJobs), tx.Bucket(bucketKeys), tx.Bucket(bucketOwners)
 		for _, seq := range seqs {
-			v := jobs.Get(be(seq))
+			v := jobs.Get(bigEndian(seq))
 			if v == nil {
 				continue
 			}
-			if r, err := decode(v); err == nil {
-				if err := keys.Delete(keyOf(r.Key, seq)); err != nil {
+			if r, err := decodeRecord(v); err == nil {
+				if err := keys.Delete(submitKeyPrefix(r.Key, seq)); err != nil {
 					return err
 				}
-				if owner, known := ownerOf(r.Snapshot); known {
-					if err := owners.Delete(keyOf(owner, seq)); err != nil {
+				if owner, known := snapshotOwner(r.Snapshot); known {
+					if err := owners.Delete(submitKeyPrefix(owner, seq)); err != nil {
 						return err
 					}
 				}
 			}
-			if err := forgetEnd(tx, seq); err != nil {
+			if err := removeEnd(tx, seq); err != nil {
 				return err
 			}
-			if err := jobs.Delete(be(seq)); err != nil {
+			if err := jobs.Delete(bigEndian(seq)); err != nil {
 				return err
 			}
-			if err := tx.Bucket(bucketRows).Delete(be(seq)); err != nil {
+			if err := tx.Bucket(bucketRows).Delete(bigEndian(seq)); err != nil {
 				return err
 			}
 		}
@@ -223,9 +223,9 @@ func (h *History) Forget(seqs ...uint64) error {
 	})
 }
 
-// Older lists jobs that ended before then, oldest first, at most limit of them.
-func (h *History) Older(then time.Time, limit int) (seqs []uint64, err error) {
-	err = h.db.View(func(tx *dbfile.Tx) error {
+// EndedBefore lists jobs that ended before then, oldest first, at most limit of them.
+func (h *History) EndedBefore(then time.Time, limit int) (seqs []uint64, err error) {
+	err = h.db.View(func(tx *boltfile.Tx) error {
 		c := tx.Bucket(bucketJobs).Cursor()
 		for k, v := c.First(); k != nil && len(seqs) < limit; k, v = c.Next() {
 			if len(v) < 8 || time.Unix(0, int64(binary.BigEndian.Uint64(v))).Before(then) {
@@ -237,6 +237,8 @@ func (h *History) Older(then time.Time, limit int) (seqs []uint64, err error) {
 	return seqs, err
 }
 
-func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+func bigEndian(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-func keyOf(key string, seq uint64) []byte { return append(append([]byte(key), 0), be(seq)...) }
+func submitKeyPrefix(key string, seq uint64) []byte {
+	return append(append([]byte(key), 0), bigEndian(seq)...)
+}

@@ -20,32 +20,32 @@ import (
 
 var epoch = time.Unix(1_700_000_000, 0)
 
-// past makes a queue with n removed jobs, and their records; job k ended k hours after the epoch.
-func past(t testing.TB, n int) (records []Record) {
+// newEndedJobs makes a queue with n removed jobs, and their records; job k ended k hours after the epoch.
+func newEndedJobs(t testing.TB, n int) (records []JobRecord) {
 	t.Helper()
 	ad, err := classad.Parse(`[Cmd = "/bin/true"]`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	alice := queue.Submitter{User: "alice", UID: 1000}
+	alice := queue.CallerIdentity{User: "alice", UID: 1000}
 	q := queue.New("h")
 	for i := range n {
-		events, ids, _, err := q.Submit(epoch, alice, "k"+strconv.Itoa(i/2), []queue.Spec{{Ad: ad, Count: 2}}, queue.Limits{})
+		events, ids, _, err := q.SubmitJobs(epoch, alice, "k"+strconv.Itoa(i/2), []queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
 		if err == nil && len(events) == 0 { // the key is there: another part of the same submission
-			events, ids, _, err = q.Submit(epoch, alice, "again"+strconv.Itoa(i), []queue.Spec{{Ad: ad, Count: 2}}, queue.Limits{})
+			events, ids, _, err = q.SubmitJobs(epoch, alice, "again"+strconv.Itoa(i), []queue.SubmitSpec{{Ad: ad, Count: 2}}, queue.SubmitLimits{})
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(events[0])
-		removed, err := q.Remove(epoch, alice, queue.Target{Job: ids[0]}, "why not", false)
+		removed, err := q.RemoveTasks(epoch, alice, queue.TaskSelector{Job: ids[0]}, "why not", false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(removed[0])
 		snapshot, _ := q.Snapshot(ids[0].Seq)
 		events[0].Submission = nil
-		records = append(records, Record{
+		records = append(records, JobRecord{
 			Seq: ids[0].Seq, Key: "1000:k" + strconv.Itoa(i/2), Ended: epoch.Add(time.Duration(i) * time.Hour), Snapshot: snapshot,
 			Events: append(events, removed...),
 		})
@@ -63,7 +63,7 @@ func open(t testing.TB, dir string) *History {
 	return h
 }
 
-func seqs(t testing.TB, h *History) (list []uint64) {
+func recordNumbers(t testing.TB, h *History) (list []uint64) {
 	t.Helper()
 	if err := h.Each(func(seq uint64, past *queue.Queue) bool {
 		if _, ok := past.Status(seq); !ok || past.Len() != 1 {
@@ -79,7 +79,7 @@ func seqs(t testing.TB, h *History) (list []uint64) {
 
 // What was added is there after a reopening, once, however often it was added, the newest first.
 func TestAdd(t *testing.T) {
-	dir, records := t.TempDir(), past(t, 5)
+	dir, records := t.TempDir(), newEndedJobs(t, 5)
 	h := open(t, dir)
 	if h.LastSeq() != 0 {
 		t.Fatalf("the last job of an empty history is %d", h.LastSeq())
@@ -91,7 +91,7 @@ func TestAdd(t *testing.T) {
 	}
 	h.Close()
 	h = open(t, dir)
-	if got := seqs(t, h); !slices.Equal(got, []uint64{5, 4, 3, 2, 1}) || h.LastSeq() != 5 {
+	if got := recordNumbers(t, h); !slices.Equal(got, []uint64{5, 4, 3, 2, 1}) || h.LastSeq() != 5 {
 		t.Fatalf("got %v, and %d as the last", got, h.LastSeq())
 	}
 	q, events, err := h.Job(3)
@@ -109,36 +109,36 @@ func TestAdd(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	h := open(t, t.TempDir())
-	if err := h.Add(past(t, 5)); err != nil {
+	if err := h.Add(newEndedJobs(t, 5)); err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string][]uint64{"1000:k0": {1, 2}, "1000:k1": {3, 4}, "1000:k2": {5}, "1000:k": nil, "": nil, "1000:k00": nil} {
-		if got, err := h.Key(key); err != nil || !slices.Equal(got, want) {
+		if got, err := h.JobsByKey(key); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: got %v, %v, want %v", key, got, err, want)
 		}
 	}
 }
 
 // Old jobs are found and forgotten, with their keys.
-func TestForget(t *testing.T) {
+func TestRemove(t *testing.T) {
 	h := open(t, t.TempDir())
-	if err := h.Add(past(t, 5)); err != nil {
+	if err := h.Add(newEndedJobs(t, 5)); err != nil {
 		t.Fatal(err)
 	}
-	old, err := h.Older(epoch.Add(3*time.Hour), 2)
+	old, err := h.EndedBefore(epoch.Add(3*time.Hour), 2)
 	if err != nil || !slices.Equal(old, []uint64{1, 2}) {
 		t.Fatalf("got %v, %v", old, err)
 	}
-	if err := h.Forget(append(old, 77)...); err != nil {
+	if err := h.Remove(append(old, 77)...); err != nil {
 		t.Fatal(err)
 	}
-	if old, err = h.Older(epoch.Add(3*time.Hour), 100); err != nil || !slices.Equal(old, []uint64{3}) {
+	if old, err = h.EndedBefore(epoch.Add(3*time.Hour), 100); err != nil || !slices.Equal(old, []uint64{3}) {
 		t.Fatalf("got %v, %v", old, err)
 	}
-	if got := seqs(t, h); !slices.Equal(got, []uint64{5, 4, 3}) {
+	if got := recordNumbers(t, h); !slices.Equal(got, []uint64{5, 4, 3}) {
 		t.Fatalf("got %v", got)
 	}
-	if got, err := h.Key("1000:k0"); err != nil || len(got) != 0 {
+	if got, err := h.JobsByKey("1000:k0"); err != nil || len(got) != 0 {
 		t.Fatalf("the key of forgotten jobs gives %v, %v", got, err)
 	}
 }
@@ -164,7 +164,7 @@ func TestRefusedFiles(t *testing.T) {
 // A record that cannot be read is an error that names the job, and does not stand in the way of forgetting it.
 func TestDamagedRecord(t *testing.T) {
 	h := open(t, t.TempDir())
-	records := past(t, 1)
+	records := newEndedJobs(t, 1)
 	records[0].Snapshot = []byte("nonsense")
 	if err := h.Add(records); err != nil {
 		t.Fatal(err)
@@ -175,22 +175,22 @@ func TestDamagedRecord(t *testing.T) {
 	if err := h.Each(func(uint64, *queue.Queue) bool { return true }); err == nil || !strings.Contains(err.Error(), "job 1") {
 		t.Errorf("got %v", err)
 	}
-	if err := h.Forget(1); err != nil || h.LastSeq() != 0 {
+	if err := h.Remove(1); err != nil || h.LastSeq() != 0 {
 		t.Errorf("got %v, and %d is left", err, h.LastSeq())
 	}
 }
 
 func FuzzRecord(f *testing.F) {
-	for _, r := range past(f, 2) {
+	for _, r := range newEndedJobs(f, 2) {
 		f.Add(r.encode())
 	}
 	f.Add([]byte("12345678\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := decode(b)
+		r, err := decodeRecord(b)
 		if err != nil {
 			return
 		}
-		again, err := decode(r.encode())
+		again, err := decodeRecord(r.encode())
 		if err != nil || fmt.Sprint(again) != fmt.Sprint(r) {
 			t.Fatalf("%v became %v (%v)", r, again, err)
 		}
@@ -199,21 +199,21 @@ func FuzzRecord(f *testing.F) {
 
 func TestLast(t *testing.T) {
 	h := open(t, t.TempDir())
-	records := past(t, 3)
+	records := newEndedJobs(t, 3)
 	if err := h.Add(records); err != nil {
 		t.Fatal(err)
 	}
-	if seq, found, err := h.Last("alice"); seq != 3 || !found || err != nil {
+	if seq, found, err := h.LastOf("alice"); seq != 3 || !found || err != nil {
 		t.Fatalf("got %d, %v, %v, want job 3", seq, found, err)
 	}
-	if err := h.Forget(3); err != nil {
+	if err := h.Remove(3); err != nil {
 		t.Fatal(err)
 	}
-	if seq, found, err := h.Last("alice"); seq != 2 || !found || err != nil {
+	if seq, found, err := h.LastOf("alice"); seq != 2 || !found || err != nil {
 		t.Fatalf("got %d, %v, %v, want job 2", seq, found, err)
 	}
 	for _, other := range []string{"ali", "alice2", "bob", "aaa", ""} {
-		if seq, found, err := h.Last(other); found || err != nil {
+		if seq, found, err := h.LastOf(other); found || err != nil {
 			t.Fatalf("%q: got %d, %v, want none", other, seq, err)
 		}
 	}

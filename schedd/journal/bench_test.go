@@ -14,9 +14,9 @@ func BenchmarkAppend(b *testing.B) {
 	for _, n := range []int{1, 16, 128} {
 		b.Run(fmt.Sprintf("%d", n), func(b *testing.B) {
 			j, _ := open(b, b.TempDir())
-			events := make([]queue.Event, n)
+			events := make([]queue.JobEvent, n)
 			for i := range events {
-				events[i] = queue.Event{What: queue.Started, Time: epoch.UnixNano(), Job: 1, Index: i, Attempt: 1}
+				events[i] = queue.JobEvent{Type: queue.Started, Time: epoch.UnixNano(), Job: 1, Index: i, Attempt: 1}
 			}
 			for b.Loop() {
 				if err := j.Append(events, nil); err != nil {
@@ -32,27 +32,27 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkCheckpoint(b *testing.B) {
 	const tasks = 100_000
 	j, q := open(b, b.TempDir())
-	s := newStory(1, q)
+	s := newRandomWorkload(1, q)
 	s.apply(s.submit(b, tasks))
 	job := roost.JobID{Seq: 1, Host: host}
 	for i := range tasks {
-		e, a, err := q.Assign(epoch, job.Task(i), fmt.Sprintf("node%d", i%200), "unix:/n", uint64(i))
+		e, a, err := q.AssignNext(epoch, job.Task(i), fmt.Sprintf("node%d", i%200), "unix:/n", uint64(i))
 		if err != nil {
 			b.Fatal(err)
 		}
-		s.apply([]queue.Event{e})
-		e, err = q.End(epoch, a, &queue.Exit{Wall: int64(i), MaxRSS: 1 << 20})
+		s.apply([]queue.JobEvent{e})
+		e, err = q.RecordEnded(epoch, a, &queue.AttemptExit{Wall: int64(i), MaxRSS: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
 		}
-		s.apply([]queue.Event{e})
+		s.apply([]queue.JobEvent{e})
 	}
-	q.Unsaved()
+	q.TakeUnsaved()
 	size := 0
 	for b.Loop() {
 		snapshot, _ := q.Snapshot(1)
 		size = len(snapshot)
-		if err := j.Append(nil, &Checkpoint{Jobs: map[uint64][]byte{1: snapshot}, LastSeq: 1}); err != nil {
+		if err := j.Append(nil, &QueueCheckpoint{Jobs: map[uint64][]byte{1: snapshot}, LastSeq: 1}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -65,24 +65,24 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	dir = t.TempDir()
 	j, q := open(t, dir)
 	defer j.Close()
-	s := newStory(1, q)
+	s := newRandomWorkload(1, q)
 	for range jobs {
 		s.apply(s.submit(t, 1))
 	}
-	if err := j.Append(nil, checkpoint(q)); err != nil {
+	if err := j.Append(nil, fullCheckpoint(q)); err != nil {
 		t.Fatal(err)
 	}
 	for first := 1; first <= damaged; first += 100 {
-		var batch []queue.Event
+		var batch []queue.JobEvent
 		for seq := first; seq < min(first+100, damaged+1); seq++ {
 			task := roost.JobID{Seq: uint64(seq), Host: host}.Task(0)
-			assigned, a, err := q.Assign(epoch, task, fmt.Sprint("node-of-", seq), "unix:/n", uint64(seq))
+			assigned, a, err := q.AssignNext(epoch, task, fmt.Sprint("node-of-", seq), "unix:/n", uint64(seq))
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.apply([]queue.Event{assigned})
-			started, _ := q.Start(epoch, a)
-			s.apply([]queue.Event{started})
+			s.apply([]queue.JobEvent{assigned})
+			started, _ := q.RecordStarted(epoch, a)
+			s.apply([]queue.JobEvent{started})
 			batch = append(batch, assigned, started)
 		}
 		if err := j.Append(batch, nil); err != nil {
@@ -92,7 +92,7 @@ func damagedLog(t testing.TB, jobs, damaged int) (dir string) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	flipWords(t, filepath.Join(dir, FileName), "node-of-", 5)
+	flipWordBits(t, filepath.Join(dir, FileName), "node-of-", 5)
 	return dir
 }
 

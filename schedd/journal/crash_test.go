@@ -32,18 +32,18 @@ func appendForever(dir string) error {
 		return err
 	}
 	var t testing.T
-	s := newStory(1, q)
+	s := newRandomWorkload(1, q)
 	for {
 		s.keys = int(q.LastSeq())
 		events := s.submit(&t, 2)
 		s.apply(events)
-		if e, _, err := q.Assign(epoch, roost.JobID{Seq: q.LastSeq(), Host: host}.Task(1), "n", "unix:/n", 1); err == nil {
-			s.apply([]queue.Event{e})
+		if e, _, err := q.AssignNext(epoch, roost.JobID{Seq: q.LastSeq(), Host: host}.Task(1), "n", "unix:/n", 1); err == nil {
+			s.apply([]queue.JobEvent{e})
 			events = append(events, e)
 		}
-		var c *Checkpoint
+		var c *QueueCheckpoint
 		if q.LastSeq()%5 == 0 {
-			c = checkpoint(q)
+			c = fullCheckpoint(q)
 		}
 		if err := j.Append(events, c); err != nil {
 			return err
@@ -60,7 +60,7 @@ func TestCrash(t *testing.T) {
 		rounds = 5
 	}
 	for round := range rounds {
-		acknowledged := crash(t, dir, time.Duration(rng.Int64N(int64(15*time.Millisecond))))
+		acknowledged := crashAppender(t, dir, time.Duration(rng.Int64N(int64(15*time.Millisecond))))
 		j, q, err := Open(dir, host)
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -78,8 +78,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// crash lets a process append until it has acknowledged something and then a moment longer, kills it, and returns the last job it acknowledged.
-func crash(t *testing.T, dir string, moment time.Duration) (last uint64) {
+// crashAppender lets a process append until it has acknowledged something and then a moment longer, kills it, and returns the last job it acknowledged.
+func crashAppender(t *testing.T, dir string, moment time.Duration) (last uint64) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stderr = append(os.Environ(), crashDir+"="+dir), os.Stderr

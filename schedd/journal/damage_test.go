@@ -9,20 +9,20 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 )
 
-// written is the file of a log with some jobs, checkpointed and not.
-func written(t testing.TB) []byte {
+// writtenLog is the file of a log with some jobs, checkpointed and not.
+func writtenLog(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
 	j, q := open(t, dir)
-	s := newStory(3, q)
+	s := newRandomWorkload(3, q)
 	for i := range 60 {
-		var c *Checkpoint
+		var c *QueueCheckpoint
 		events := s.step(t)
 		if i%25 == 24 {
-			c = checkpoint(q)
+			c = fullCheckpoint(q)
 		}
 		if err := j.Append(events, c); err != nil {
 			t.Fatal(err)
@@ -36,8 +36,8 @@ func written(t testing.TB) []byte {
 	return b
 }
 
-// reopened opens a log of the given bytes.
-func reopened(t testing.TB, b []byte) error {
+// reopenBytes opens a log of the given bytes.
+func reopenBytes(t testing.TB, b []byte) error {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, FileName), b, 0o600); err != nil {
@@ -50,8 +50,8 @@ func reopened(t testing.TB, b []byte) error {
 	return err
 }
 
-// plain fails unless an error says which file is wrong and what one can do about it.
-func plain(t testing.TB, err error) {
+// checkErrorText fails unless an error says which file is wrong and what one can do about it.
+func checkErrorText(t testing.TB, err error) {
 	t.Helper()
 	if !errors.Is(err, roost.BadConfig) || !strings.Contains(err.Error(), FileName) || strings.Contains(err.Error(), "set the file aside") {
 		t.Errorf("got %v", err)
@@ -59,24 +59,24 @@ func plain(t testing.TB, err error) {
 }
 
 func TestDamage(t *testing.T) {
-	whole := written(t)
+	whole := writtenLog(t)
 	t.Run("garbage", func(t *testing.T) {
-		plain(t, reopened(t, []byte(strings.Repeat("this is no log\n", 3000))))
+		checkErrorText(t, reopenBytes(t, []byte(strings.Repeat("this is no log\n", 3000))))
 	})
-	t.Run("zeroes", func(t *testing.T) { plain(t, reopened(t, make([]byte, len(whole)))) })
-	t.Run("text", func(t *testing.T) { plain(t, reopened(t, []byte("x"))) })
-	for _, keep := range []int{1, 100, 4096, 8192, 3 * 4096, len(whole) / 2, len(whole) - 4096} {
-		if err := reopened(t, whole[:keep]); err != nil {
-			plain(t, err)
-		} else if keep < 4*4096 {
-			t.Errorf("the first %d of %d bytes were taken for a whole log", keep, len(whole))
+	t.Run("zeroes", func(t *testing.T) { checkErrorText(t, reopenBytes(t, make([]byte, len(whole)))) })
+	t.Run("text", func(t *testing.T) { checkErrorText(t, reopenBytes(t, []byte("x"))) })
+	for _, retain := range []int{1, 100, 4096, 8192, 3 * 4096, len(whole) / 2, len(whole) - 4096} {
+		if err := reopenBytes(t, whole[:retain]); err != nil {
+			checkErrorText(t, err)
+		} else if retain < 4*4096 {
+			t.Errorf("the first %d of %d bytes were taken for a whole log", retain, len(whole))
 		}
 	}
 }
 
 // Wherever a page is damaged, opening gives a clear error or a queue, never a panic.
 func TestDamagedPages(t *testing.T) {
-	whole := written(t)
+	whole := writtenLog(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
 		b := append([]byte(nil), whole...)
@@ -84,20 +84,22 @@ func TestDamagedPages(t *testing.T) {
 		for i := range 1 + rng.IntN(64) {
 			b[at+i] = byte(rng.Uint32())
 		}
-		if err := reopened(t, b); err != nil {
-			plain(t, err)
+		if err := reopenBytes(t, b); err != nil {
+			checkErrorText(t, err)
 		}
 	}
 }
 
 // What stands in the file is damaged, though the file is not: a batch that stops short, an event of a job that is not there, a later format.
 func TestDamagedContents(t *testing.T) {
-	for name, write := range map[string]func(tx *dbfile.Tx) error{
-		"short batch":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{200, 1}) },
-		"no event":     func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{2, 1, 2}) },
-		"unknown job":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put(be(7), []byte{5, 8, 3, 24, 99, 40}) },
-		"short number": func(tx *dbfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
-		"no snapshot":  func(tx *dbfile.Tx) error { return tx.Bucket(bucketJobs).Put(be(1), []byte("nonsense")) },
+	for name, write := range map[string]func(tx *boltfile.Tx) error{
+		"short batch": func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{200, 1}) },
+		"no event":    func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{2, 1, 2}) },
+		"unknown job": func(tx *boltfile.Tx) error {
+			return tx.Bucket(bucketLog).Put(bigEndian(7), []byte{5, 8, 3, 24, 99, 40})
+		},
+		"short number": func(tx *boltfile.Tx) error { return tx.Bucket(bucketLog).Put([]byte{1}, nil) },
+		"no snapshot":  func(tx *boltfile.Tx) error { return tx.Bucket(bucketJobs).Put(bigEndian(1), []byte("nonsense")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -107,7 +109,7 @@ func TestDamagedContents(t *testing.T) {
 			}
 			j.Close()
 			j, _, err := Open(dir, host)
-			plain(t, err)
+			checkErrorText(t, err)
 			if err == nil {
 				j.Close()
 			}

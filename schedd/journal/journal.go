@@ -16,8 +16,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/roost-batch/roost/internal/fault"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
+	"github.com/roost-batch/roost/internal/failpoint"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -32,13 +32,13 @@ var (
 	bucketCounters = []byte("counters")
 
 	keyLastSeq     = []byte("last-seq")
-	keyNext        = []byte("next-batch")
+	keyNextBatch   = []byte("next-batch")
 	keyIncarnation = []byte("incarnation")
 )
 
-// Journal is an open log. Append, Checkpoint and Close belong to one goroutine; Events may be called by any.
+// Journal is an open log. Append, QueueCheckpoint and Close belong to one goroutine; Events may be called by any.
 type Journal struct {
-	db   *dbfile.DB
+	db   *boltfile.DB
 	path string
 	next uint64 // number of the next batch
 	size int    // bytes in the log since the last checkpoint
@@ -49,8 +49,8 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	j := &Journal{path: filepath.Join(dir, FileName)}
 	q := queue.New(host)
 	var err error
-	j.db, err = dbfile.Open(j.path, fileKind(host), func(db *dbfile.DB) error {
-		return db.View(func(tx *dbfile.Tx) error { return j.recover(tx, q) })
+	j.db, err = boltfile.Open(j.path, fileKind(host), func(db *boltfile.DB) error {
+		return db.View(func(tx *boltfile.Tx) error { return j.loadQueue(tx, q) })
 	})
 	if err != nil {
 		return nil, nil, err
@@ -58,23 +58,23 @@ func Open(dir, host string) (*Journal, *queue.Queue, error) {
 	return j, q, nil
 }
 
-// firstMap is what is mapped of the file from the start, in bytes: most logs never outgrow it, and growing it stops the readers.
-const firstMap = 64 << 20
+// initialMap is what is mapped of the file from the start, in bytes: most logs never outgrow it, and growing it stops the readers.
+const initialMap = 64 << 20
 
-// recover reads the snapshots and then the log.
-func (j *Journal) recover(tx *dbfile.Tx, q *queue.Queue) error {
-	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.Restore(clone(v)) }); err != nil {
+// loadQueue reads the snapshots and then the log.
+func (j *Journal) loadQueue(tx *boltfile.Tx, q *queue.Queue) error {
+	if err := tx.Bucket(bucketJobs).ForEach(func(_, v []byte) error { return q.RestoreSnapshot(cloneBytes(v)) }); err != nil {
 		return err
 	}
-	q.Resume(counter(tx.Bucket(bucketCounters), keyLastSeq))
-	j.next = counter(tx.Bucket(bucketCounters), keyNext)
+	q.RaiseLastSeq(readCounter(tx.Bucket(bucketCounters), keyLastSeq))
+	j.next = readCounter(tx.Bucket(bucketCounters), keyNextBatch)
 	return tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
 		if len(k) != 8 {
 			return fmt.Errorf("a batch has a number of %d bytes", len(k))
 		}
 		j.next = binary.BigEndian.Uint64(k) + 1
 		j.size += len(v)
-		return eachEvent(clone(v), func(raw []byte) error {
+		return eachEvent(cloneBytes(v), func(raw []byte) error {
 			e, err := queue.DecodeEvent(raw)
 			if err == nil {
 				q.Apply(e)
@@ -84,63 +84,63 @@ func (j *Journal) recover(tx *dbfile.Tx, q *queue.Queue) error {
 	})
 }
 
-// clone copies what belongs to a transaction.
-func clone(b []byte) []byte { return append([]byte(nil), b...) }
+// cloneBytes copies what belongs to a transaction.
+func cloneBytes(b []byte) []byte { return append([]byte(nil), b...) }
 
-// Checkpoint is a snapshot of what has changed since the last one, taken after the events that it is appended with were applied.
-type Checkpoint struct {
+// QueueCheckpoint is a snapshot of what has changed since the last one, taken after the events that it is appended with were applied.
+type QueueCheckpoint struct {
 	Jobs    map[uint64][]byte // job -> snapshot; nil when the job has left the queue
 	LastSeq uint64
 }
 
 // Append writes a batch and, with it, a checkpoint if there is one. When it returns nil, they are on disk.
-func (j *Journal) Append(events []queue.Event, checkpoint *Checkpoint) error {
-	fault.Point(fault.ScheddBeforeAppend)
+func (j *Journal) Append(events []queue.JobEvent, checkpoint *QueueCheckpoint) error {
+	failpoint.Point(failpoint.ScheddBeforeAppend)
 	var batch []byte
 	for i := range events {
 		batch = appendEvent(batch, queue.AppendEvent(nil, &events[i]))
 	}
 	size := j.size + len(batch)
-	err := j.db.Update(func(tx *dbfile.Tx) error {
+	err := j.db.Update(func(tx *boltfile.Tx) error {
 		log := tx.Bucket(bucketLog)
 		log.FillEnd() // batches only ever come there
 		if len(batch) > 0 {
-			if err := log.Put(be(j.next), batch); err != nil {
+			if err := log.Put(bigEndian(j.next), batch); err != nil {
 				return err
 			}
 		}
 		if checkpoint != nil {
 			size = 0
-			if err := j.checkpoint(tx, checkpoint); err != nil {
+			if err := j.writeCheckpoint(tx, checkpoint); err != nil {
 				return err
 			}
 		}
-		fault.Point(fault.ScheddAfterAppend)
+		failpoint.Point(failpoint.ScheddAfterAppend)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", j.path, err)
 	}
-	fault.Point(fault.ScheddAfterFsync)
+	failpoint.Point(failpoint.ScheddAfterFsync)
 	j.next++
 	j.size = size
 	return nil
 }
 
-// checkpoint writes snapshots, moves the log's events to their jobs, and empties the log.
-func (j *Journal) checkpoint(tx *dbfile.Tx, c *Checkpoint) error {
-	if err := moveEvents(tx); err != nil {
+// writeCheckpoint writes snapshots, moves the log's events to their jobs, and empties the log.
+func (j *Journal) writeCheckpoint(tx *boltfile.Tx, c *QueueCheckpoint) error {
+	if err := moveEventsToJobs(tx); err != nil {
 		return err
 	}
 	jobs := tx.Bucket(bucketJobs)
 	for seq, snapshot := range c.Jobs {
 		if snapshot != nil {
-			if err := jobs.Put(be(seq), snapshot); err != nil {
+			if err := jobs.Put(bigEndian(seq), snapshot); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := jobs.Delete(be(seq)); err != nil {
+		if err := jobs.Delete(bigEndian(seq)); err != nil {
 			return err
 		}
 		if err := dropEvents(tx, seq); err != nil {
@@ -148,14 +148,14 @@ func (j *Journal) checkpoint(tx *dbfile.Tx, c *Checkpoint) error {
 		}
 	}
 	meta := tx.Bucket(bucketCounters)
-	if err := meta.Put(keyNext, be(j.next+1)); err != nil { // the log is empty now, and must not count from 0 again: see events
+	if err := meta.Put(keyNextBatch, bigEndian(j.next+1)); err != nil { // the log is empty now, and must not count from 0 again: see events
 		return err
 	}
-	return meta.Put(keyLastSeq, be(c.LastSeq))
+	return meta.Put(keyLastSeq, bigEndian(c.LastSeq))
 }
 
-// moveEvents sorts the events of the log under their jobs and empties the log.
-func moveEvents(tx *dbfile.Tx) error {
+// moveEventsToJobs sorts the events of the log under their jobs and empties the log.
+func moveEventsToJobs(tx *boltfile.Tx) error {
 	events := tx.Bucket(bucketEvents)
 	err := tx.Bucket(bucketLog).ForEach(func(k, v []byte) error {
 		place := uint32(0)
@@ -169,7 +169,7 @@ func moveEvents(tx *dbfile.Tx) error {
 				raw = queue.AppendEvent(nil, &e)
 			}
 			place++
-			return events.Put(append(append(be(e.Job), k...), binary.BigEndian.AppendUint32(nil, place)...), raw)
+			return events.Put(append(append(bigEndian(e.Job), k...), binary.BigEndian.AppendUint32(nil, place)...), raw)
 		})
 	})
 	if err != nil {
@@ -178,9 +178,9 @@ func moveEvents(tx *dbfile.Tx) error {
 	return tx.EmptyBucket(bucketLog)
 }
 
-func dropEvents(tx *dbfile.Tx, seq uint64) error {
+func dropEvents(tx *boltfile.Tx, seq uint64) error {
 	c := tx.Bucket(bucketEvents).Cursor()
-	for k, _ := c.Seek(be(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, _ = c.Seek(be(seq)) {
+	for k, _ := c.Seek(bigEndian(seq)); k != nil && binary.BigEndian.Uint64(k) == seq; k, _ = c.Seek(bigEndian(seq)) {
 		if err := c.Delete(k); err != nil {
 			return err
 		}
@@ -193,10 +193,10 @@ func (j *Journal) Size() int { return j.size }
 
 // NextIncarnation counts the starts of the schedd, on disk.
 func (j *Journal) NextIncarnation() (n uint64, err error) {
-	err = j.db.Update(func(tx *dbfile.Tx) error {
+	err = j.db.Update(func(tx *boltfile.Tx) error {
 		meta := tx.Bucket(bucketCounters)
-		n = counter(meta, keyIncarnation) + 1
-		return meta.Put(keyIncarnation, be(n))
+		n = readCounter(meta, keyIncarnation) + 1
+		return meta.Put(keyIncarnation, bigEndian(n))
 	})
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", j.path, err)
@@ -207,9 +207,9 @@ func (j *Journal) NextIncarnation() (n uint64, err error) {
 // Close closes the file.
 func (j *Journal) Close() error { return j.db.Close() }
 
-func be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+func bigEndian(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-func counter(b *dbfile.Bucket, key []byte) uint64 {
+func readCounter(b *boltfile.Bucket, key []byte) uint64 {
 	if v := b.Get(key); len(v) == 8 {
 		return binary.BigEndian.Uint64(v)
 	}

@@ -15,12 +15,12 @@ func TestReopen(t *testing.T) {
 	for seed := range uint64(4) {
 		dir := t.TempDir()
 		j, q := open(t, dir)
-		s := newStory(seed, q)
+		s := newRandomWorkload(seed, q)
 		for i := range 150 {
-			var c *Checkpoint
+			var c *QueueCheckpoint
 			events := s.step(t)
 			if seed > 0 && s.IntN(10) == 0 {
-				c = checkpoint(s.queue)
+				c = fullCheckpoint(s.queue)
 			}
 			if err := j.Append(events, c); err != nil {
 				t.Fatal(err)
@@ -32,7 +32,7 @@ func TestReopen(t *testing.T) {
 				t.Fatal(err)
 			}
 			j, q = open(t, dir)
-			same(t, q, s.queue)
+			checkSameQueue(t, q, s.queue)
 			s.queue = q
 		}
 	}
@@ -43,15 +43,15 @@ func TestEvents(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
 	want := map[uint64][]string{}
-	s := newStory(5, q)
+	s := newRandomWorkload(5, q)
 	for i := range 300 {
 		events := s.step(t)
 		for _, e := range events {
-			want[e.Job] = append(want[e.Job], told(&e))
+			want[e.Job] = append(want[e.Job], eventTexts(&e))
 		}
-		var c *Checkpoint
+		var c *QueueCheckpoint
 		if i%7 == 0 {
-			c = checkpoint(s.queue)
+			c = fullCheckpoint(s.queue)
 		}
 		if err := j.Append(events, c); err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestEvents(t *testing.T) {
 			j, s.queue = open(t, dir)
 		}
 	}
-	if err := j.Append(nil, checkpoint(s.queue)); err != nil {
+	if err := j.Append(nil, fullCheckpoint(s.queue)); err != nil {
 		t.Fatal(err)
 	}
 	for seq := range s.queue.LastSeq() + 1 {
@@ -74,7 +74,7 @@ func TestEvents(t *testing.T) {
 		}
 		var lines []string
 		for _, e := range got[seq] {
-			lines = append(lines, told(&e))
+			lines = append(lines, eventTexts(&e))
 		}
 		if fmt.Sprint(lines) != fmt.Sprint(want[seq]) {
 			t.Fatalf("job %d: got\n%s\nwant\n%s", seq, strings.Join(lines, "\n"), strings.Join(want[seq], "\n"))
@@ -82,25 +82,25 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func told(e *queue.Event) string {
-	return fmt.Sprintf("%d %v %d[%d] attempt %d", e.Time, e.What, e.Job, e.Index, e.Attempt)
+func eventTexts(e *queue.JobEvent) string {
+	return fmt.Sprintf("%d %v %d[%d] attempt %d", e.Time, e.Type, e.Job, e.Index, e.Attempt)
 }
 
 // The number of a purged job is not given again, though nothing of the job is left.
 func TestNumbersAfterPurge(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
-	s := newStory(1, q)
+	s := newRandomWorkload(1, q)
 	log := s.submit(t, 1)
 	s.apply(log)
-	remove, err := q.Remove(s.now, alice, queue.Target{Job: roost.JobID{Seq: 1, Host: host}}, "", false)
+	remove, err := q.RemoveTasks(s.now, alice, queue.TaskSelector{Job: roost.JobID{Seq: 1, Host: host}}, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.apply(remove)
-	purge, _ := q.Purge(s.now, 1)
-	s.apply([]queue.Event{purge})
-	if err := j.Append(append(append(log, remove...), purge), checkpoint(q)); err != nil {
+	purge, _ := q.PurgeJob(s.now, 1)
+	s.apply([]queue.JobEvent{purge})
+	if err := j.Append(append(append(log, remove...), purge), fullCheckpoint(q)); err != nil {
 		t.Fatal(err)
 	}
 	j.Close()
@@ -135,7 +135,7 @@ func TestSecondOpenerIsRefused(t *testing.T) {
 func TestSize(t *testing.T) {
 	dir := t.TempDir()
 	j, q := open(t, dir)
-	s := newStory(1, q)
+	s := newRandomWorkload(1, q)
 	events := s.submit(t, 3)
 	s.apply(events)
 	if err := j.Append(events, nil); err != nil {
@@ -147,7 +147,7 @@ func TestSize(t *testing.T) {
 	if size == 0 || j.Size() != size {
 		t.Fatalf("got %d after the restart, %d before it", j.Size(), size)
 	}
-	if err := j.Append(nil, checkpoint(q)); err != nil || j.Size() != 0 {
+	if err := j.Append(nil, fullCheckpoint(q)); err != nil || j.Size() != 0 {
 		t.Fatalf("got %d after a checkpoint, %v", j.Size(), err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
@@ -30,27 +30,27 @@ func removedJob(key []byte) (seq uint64, is bool) {
 }
 
 // takenOut lists the jobs that this repair takes out.
-func (r *repair) takenOut(q *queue.Queue) (seqs []uint64) {
-	for _, seq := range r.known() {
-		if _, there := q.Status(seq); !there && (r.lost[seq] || r.cutShort(seq)) {
+func (r *repairState) takenOut(q *queue.Queue) (seqs []uint64) {
+	for _, seq := range r.knownJobs() {
+		if _, there := q.Status(seq); !there && (r.lostJobs[seq] || r.cutJob(seq)) {
 			seqs = append(seqs, seq)
 		}
 	}
 	return seqs
 }
 
-func (r *repair) writeRemoved(w *dbfile.Writer, q *queue.Queue, now time.Time, aside string) {
+func (r *repairState) writeRemoved(w *boltfile.ReplacementWriter, q *queue.Queue, now time.Time, aside string) {
 	for seq, text := range r.removed {
-		w.Put(string(bucketCounters), append(clone(keyRemoved), be(seq)...), text)
+		w.Put(string(bucketCounters), append(cloneBytes(keyRemoved), bigEndian(seq)...), text)
 	}
 	for _, seq := range r.takenOut(q) {
-		w.Put(string(bucketCounters), append(clone(keyRemoved), be(seq)...), append(be(uint64(now.UnixNano())), aside...))
+		w.Put(string(bucketCounters), append(cloneBytes(keyRemoved), bigEndian(seq)...), append(bigEndian(uint64(now.UnixNano())), aside...))
 	}
 }
 
 // RemovedJobs lists the jobs that repairs took out since ForgetRemovedJobs was called last.
 func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
-	err = j.db.View(func(tx *dbfile.Tx) error {
+	err = j.db.View(func(tx *boltfile.Tx) error {
 		return tx.Bucket(bucketCounters).ForEach(func(k, v []byte) error {
 			if seq, is := removedJob(k); is && len(v) >= 8 {
 				all = append(all, RemovedJob{seq, time.Unix(0, int64(binary.BigEndian.Uint64(v))), string(v[8:])})
@@ -63,9 +63,9 @@ func (j *Journal) RemovedJobs() (all []RemovedJob, err error) {
 
 // ForgetRemovedJobs drops the list of them: the history has them.
 func (j *Journal) ForgetRemovedJobs(jobs []RemovedJob) error {
-	return j.db.Update(func(tx *dbfile.Tx) error {
+	return j.db.Update(func(tx *boltfile.Tx) error {
 		for _, job := range jobs {
-			if err := tx.Bucket(bucketCounters).Delete(append(clone(keyRemoved), be(job.Seq)...)); err != nil {
+			if err := tx.Bucket(bucketCounters).Delete(append(cloneBytes(keyRemoved), bigEndian(job.Seq)...)); err != nil {
 				return err
 			}
 		}

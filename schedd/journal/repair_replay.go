@@ -4,18 +4,18 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// replay makes the queue of what is whole. An event that does not fit shows that one before it is missing: the job's events end there, and all is made again.
+// replayQueue makes the queue of what is whole. An event that does not fit shows that one before it is missing: the job's events end there, and all is made again.
 //
 // To begin again after each such job would take jobs times damages. So a pass goes on after the first: what does not fit after it may only be because of it, and
 // is believed where the job on its own fails at the same place.
-func (r *repair) replay() *queue.Queue {
+func (r *repairState) replayQueue() *queue.Queue {
 	own := map[uint64][]int{} // job -> the places of its events
-	for i := range r.news {
-		own[r.news[i].seq] = append(own[r.news[i].seq], i)
+	for i := range r.newEvents {
+		own[r.newEvents[i].seq] = append(own[r.newEvents[i].seq], i)
 	}
 	for {
 		q := queue.New(r.host)
@@ -47,19 +47,19 @@ type misfit struct {
 const noSnapshot = -1
 
 // leaveOut takes out of the repair what does not fit.
-func (r *repair) leaveOut(m misfit) {
+func (r *repairState) leaveOut(m misfit) {
 	if m.place == noSnapshot {
 		delete(r.jobs, m.seq)
-		r.lost[m.seq] = true
+		r.lostJobs[m.seq] = true
 		return
 	}
-	r.cut[m.seq] = m.place
+	r.cutAt[m.seq] = m.place
 }
 
 // restoreAll restores all snapshots, and lists those that cannot be.
-func (r *repair) restoreAll(q *queue.Queue) (misfits []misfit) {
+func (r *repairState) restoreAll(q *queue.Queue) (misfits []misfit) {
 	for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
-		if err := dbfile.Guard(func() error { return q.Restore(clone(r.jobs[seq])) }); err != nil {
+		if err := boltfile.CatchFaults(func() error { return q.RestoreSnapshot(cloneBytes(r.jobs[seq])) }); err != nil {
 			misfits = append(misfits, misfit{seq: seq, place: noSnapshot})
 		}
 	}
@@ -67,11 +67,11 @@ func (r *repair) restoreAll(q *queue.Queue) (misfits []misfit) {
 }
 
 // applyAll applies the events that count, and lists the first of each job that does not fit.
-func (r *repair) applyAll(q *queue.Queue) (misfits []misfit) {
+func (r *repairState) applyAll(q *queue.Queue) (misfits []misfit) {
 	failed := map[uint64]bool{}
-	for i := range r.news {
-		n := &r.news[i]
-		if r.lost[n.seq] || failed[n.seq] || i >= r.at(n.seq) {
+	for i := range r.newEvents {
+		n := &r.newEvents[i]
+		if r.lostJobs[n.seq] || failed[n.seq] || i >= r.cutIndex(n.seq) {
 			continue
 		}
 		if apply(q, n.raw) != nil {
@@ -83,7 +83,7 @@ func (r *repair) applyAll(q *queue.Queue) (misfits []misfit) {
 }
 
 func apply(q *queue.Queue, raw []byte) error {
-	return dbfile.Guard(func() error {
+	return boltfile.CatchFaults(func() error {
 		e, err := queue.DecodeEvent(raw)
 		if err == nil {
 			q.Apply(e)
@@ -93,34 +93,34 @@ func apply(q *queue.Queue, raw []byte) error {
 }
 
 // alone is the place where a job fails in a queue of its own, which has the job's events at those places; it is past all of them where it does not.
-func (r *repair) alone(own []int, seq uint64) (place int) {
+func (r *repairState) alone(own []int, seq uint64) (place int) {
 	q := queue.New(r.host)
 	if snapshot := r.jobs[seq]; snapshot != nil {
-		if dbfile.Guard(func() error { return q.Restore(clone(snapshot)) }) != nil {
+		if boltfile.CatchFaults(func() error { return q.RestoreSnapshot(cloneBytes(snapshot)) }) != nil {
 			return noSnapshot
 		}
 	}
 	for _, i := range own {
-		if i < r.at(seq) && apply(q, r.news[i].raw) != nil {
+		if i < r.cutIndex(seq) && apply(q, r.newEvents[i].raw) != nil {
 			return i
 		}
 	}
-	return len(r.news)
+	return len(r.newEvents)
 }
 
 // contradictions lists the jobs that could not be read again as they are in the queue. An event may be missing though those after it seem to fit.
-func (r *repair) contradictions(q *queue.Queue) (misfits []misfit) {
-	for _, seq := range r.known() {
+func (r *repairState) contradictions(q *queue.Queue) (misfits []misfit) {
+	for _, seq := range r.knownJobs() {
 		snapshot, there := q.Snapshot(seq)
 		if !there {
 			continue
 		}
 		again := queue.New(r.host)
-		if dbfile.Guard(func() error { return again.Restore(snapshot) }) == nil {
+		if boltfile.CatchFaults(func() error { return again.RestoreSnapshot(snapshot) }) == nil {
 			continue
 		}
 		place := 0
-		if first, cut := r.cut[seq]; cut && first == 0 { // its snapshot alone is wrong
+		if first, cut := r.cutAt[seq]; cut && first == 0 { // its snapshot alone is wrong
 			place = noSnapshot
 		}
 		misfits = append(misfits, misfit{seq, place, true})

@@ -8,23 +8,23 @@ import (
 	"testing"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/schedd/dbfile"
+	"github.com/roost-batch/roost/internal/boltfile"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
 // naiveReplay leaves out one misfit, and begins again.
-func (r *repair) naiveReplay() *queue.Queue {
+func (r *repairState) naiveReplay() *queue.Queue {
 	for {
 		q := queue.New(r.host)
 		var first []misfit
 		for _, seq := range slices.Sorted(maps.Keys(r.jobs)) {
-			if dbfile.Guard(func() error { return q.Restore(clone(r.jobs[seq])) }) != nil {
+			if boltfile.CatchFaults(func() error { return q.RestoreSnapshot(cloneBytes(r.jobs[seq])) }) != nil {
 				first = []misfit{{seq: seq, place: noSnapshot}}
 				break
 			}
 		}
-		for i := 0; i < len(r.news) && first == nil; i++ {
-			if n := r.news[i]; !r.lost[n.seq] && i < r.at(n.seq) && apply(q, n.raw) != nil {
+		for i := 0; i < len(r.newEvents) && first == nil; i++ {
+			if n := r.newEvents[i]; !r.lostJobs[n.seq] && i < r.cutIndex(n.seq) && apply(q, n.raw) != nil {
 				first = []misfit{{seq: n.seq, place: i}}
 			}
 		}
@@ -43,9 +43,9 @@ func TestReplayIsThatOfOneByOne(t *testing.T) {
 	cuts, lost := 0, 0
 	for seed := range uint64(60) {
 		q := queue.New(host)
-		s := newStory(seed, q)
+		s := newRandomWorkload(seed, q)
 		snapshots := map[uint64][]byte{}
-		var events []queue.Event
+		var events []queue.JobEvent
 		for i := range 150 {
 			step := s.step(t)
 			if events = append(events, step...); i == 40 {
@@ -63,19 +63,19 @@ func TestReplayIsThatOfOneByOne(t *testing.T) {
 				snapshots[seq] = snapshot[:rng.IntN(len(snapshot))]
 			}
 		}
-		var news []entry
+		var news []loggedEvent
 		for i := range events {
 			if rng.IntN(6) > 0 {
-				news = append(news, entry{nil, events[i].Job, queue.AppendEvent(nil, &events[i])})
+				news = append(news, loggedEvent{nil, events[i].Job, queue.AppendEvent(nil, &events[i])})
 			}
 		}
-		made := func() *repair {
-			return &repair{host: host, jobs: maps.Clone(snapshots), news: news, cut: map[uint64]int{}, lost: map[uint64]bool{}, attempts: map[uint64]roost.Attempt{}}
+		made := func() *repairState {
+			return &repairState{host: host, jobs: maps.Clone(snapshots), newEvents: news, cutAt: map[uint64]int{}, lostJobs: map[uint64]bool{}, attempts: map[uint64]roost.AttemptNumber{}}
 		}
 		one, all := made(), made()
-		want, got := one.naiveReplay(), all.replay()
-		if !maps.Equal(one.cut, all.cut) || !maps.Equal(one.lost, all.lost) {
-			t.Fatalf("seed %d: cut %v and lost %v, want %v and %v", seed, all.cut, all.lost, one.cut, one.lost)
+		want, got := one.naiveReplay(), all.replayQueue()
+		if !maps.Equal(one.cutAt, all.cutAt) || !maps.Equal(one.lostJobs, all.lostJobs) {
+			t.Fatalf("seed %d: cut %v and lost %v, want %v and %v", seed, all.cutAt, all.lostJobs, one.cutAt, one.lostJobs)
 		}
 		for seq := range q.LastSeq() + 1 {
 			a, _ := got.Snapshot(seq)
@@ -84,7 +84,7 @@ func TestReplayIsThatOfOneByOne(t *testing.T) {
 			}
 		}
 		got.Check()
-		cuts, lost = cuts+len(one.cut), lost+len(one.lost)
+		cuts, lost = cuts+len(one.cutAt), lost+len(one.lostJobs)
 	}
 	if t.Logf("%d jobs were cut short and %d taken out", cuts, lost); cuts < 100 || lost < 20 {
 		t.Error("too few to tell")

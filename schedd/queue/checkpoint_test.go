@@ -10,34 +10,34 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
 // The stories of checkpoints: each step is told to a queue that lives on, and to one that is made anew from snapshots before every step.
-func TestCheckpointStories(t *testing.T) {
-	story.Run(t, "testdata/checkpoint/*.txt", func(t *testing.T) func(story.Step) string {
-		d := &saver{desk: newDesk(t)}
-		return func(s story.Step) string {
+func TestCheckpointScripts(t *testing.T) {
+	script.Run(t, "testdata/checkpoint/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		d := &checkpointTest{testQueue: newTestQueue(t)}
+		return func(s script.ScriptCommand) string {
 			d.now = d.now.Add(time.Minute)
-			d.same(d.copied())
-			d.q = d.copied()
-			if err := d.do(s); err != nil {
+			d.checkSame(d.restoredCopy())
+			d.queue = d.restoredCopy()
+			if err := d.runCommand(s); err != nil {
 				return "refused: " + err.Error()
 			}
-			return d.state()
+			return d.describeState()
 		}
 	})
 }
 
-// saver is a desk of one job whose tasks are checkpointed.
-type saver struct {
-	*desk
+// checkpointTest is a desk of one job whose tasks are checkpointed.
+type checkpointTest struct {
+	*testQueue
 	id roost.JobID
 }
 
-func (d *saver) submit(ad_ string) error {
-	limits := Limits{Secret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
-	events, ids, _, err := d.q.Submit(d.now, alice, "k", []Spec{{Ad: ad(d, ad_), Count: 1}}, limits)
+func (d *checkpointTest) submit(ad_ string) error {
+	limits := SubmitLimits{NewSecret: func() []byte { return bytes.Repeat([]byte{7}, 32) }}
+	events, ids, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{{Ad: parseTestAd(d, ad_), Count: 1}}, limits)
 	if err == nil {
 		d.apply(events...)
 		d.id = ids[0]
@@ -45,20 +45,20 @@ func (d *saver) submit(ad_ string) error {
 	return err
 }
 
-func (d *saver) present() roost.AttemptID {
-	s, _ := d.q.TaskStatus(d.id.Task(0))
+func (d *checkpointTest) currentAttempt() roost.AttemptID {
+	s, _ := d.queue.TaskStatus(d.id.Task(0))
 	return roost.AttemptID{Task: d.id.Task(0), Attempt: s.Task.Attempt}
 }
 
-// take applies events unless there is an error.
-func (d *saver) take(events []Event, err error) error {
+// applyIfValid applies events unless there is an error.
+func (d *checkpointTest) applyIfValid(events []JobEvent, err error) error {
 	if err == nil {
 		d.apply(events...)
 	}
 	return err
 }
 
-func (d *saver) one(e Event, ok bool) error {
+func (d *checkpointTest) singleEvent(e JobEvent, ok bool) error {
 	if !ok {
 		return errors.New("nothing is recorded")
 	}
@@ -66,7 +66,7 @@ func (d *saver) one(e Event, ok bool) error {
 	return nil
 }
 
-func (d *saver) do(s story.Step) error {
+func (d *checkpointTest) runCommand(s script.ScriptCommand) error {
 	args := map[string]string{}
 	for _, word := range s.Args {
 		k, v, _ := strings.Cut(word, "=")
@@ -74,67 +74,67 @@ func (d *saver) do(s story.Step) error {
 	}
 	n := func(name string) int64 { v, _ := strconv.ParseInt(args[name], 10, 64); return v }
 	minutes := func(name string) int64 { return n(name) * int64(time.Minute) }
-	target := Target{Job: d.id}
+	target := TaskSelector{Job: d.id}
 	switch s.Command {
 	case "submit":
 		return d.submit(strings.Join(s.Input, "\n"))
 	case "start":
-		a := d.desk.start()
-		return d.one(d.q.Start(d.now, a))
+		a := d.testQueue.start()
+		return d.singleEvent(d.queue.RecordStarted(d.now, a))
 	case "keep":
-		e, err := d.q.Keep(d.now, d.present(), Image{Sequence: uint64(n("sequence")), Time: d.now.UnixNano(), Size: 100, Work: Work{Wall: minutes("wall")}, Node: "n", Slot: args["slot"] != ""})
+		e, err := d.queue.RecordCheckpoint(d.now, d.currentAttempt(), CheckpointImage{Sequence: uint64(n("sequence")), Time: d.now.UnixNano(), Size: 100, CPUUsage: CPUUsage{Wall: minutes("wall")}, Node: "n", SlotUser: args["slot"] != ""})
 		if err != nil {
 			return err
 		}
-		return d.one(e, true)
+		return d.singleEvent(e, true)
 	case "unkept":
-		return d.one(d.q.Unkept(d.now, d.present(), args["why"], args["asked"] != ""))
+		return d.singleEvent(d.queue.RecordCheckpointFailure(d.now, d.currentAttempt(), args["why"], args["asked"] != ""))
 	case "bad":
-		return d.one(d.q.Spoil(d.now, d.id.Task(0), uint64(n("sequence")), "it is not there"))
+		return d.singleEvent(d.queue.RejectCheckpoint(d.now, d.id.Task(0), uint64(n("sequence")), "it is not there"))
 	case "end":
-		d.end(d.present(), Exit{Cause: Cause(n("cause")), Code: int32(n("code")), Wall: minutes("wall"), Reason: args["why"]})
+		d.end(d.currentAttempt(), AttemptExit{Cause: ExitCause(n("cause")), Code: int32(n("code")), Wall: minutes("wall"), Reason: args["why"]})
 		return nil
 	case "lose":
-		return d.one(d.q.Lose(d.now, d.present(), "its node is gone"))
+		return d.singleEvent(d.queue.RecordLost(d.now, d.currentAttempt(), "its node is gone"))
 	case "suspend":
-		return d.take(d.q.Suspend(d.now, alice, target, ""))
+		return d.applyIfValid(d.queue.SuspendTasks(d.now, alice, target, ""))
 	case "resume":
-		return d.take(d.q.Thaw(d.now, alice, target))
+		return d.applyIfValid(d.queue.ResumeTasks(d.now, alice, target))
 	case "owner": // of the machine
-		return d.one(d.q.Stood(d.now, d.present(), "ws17", strings.ReplaceAll(args["back"], "_", " ")))
+		return d.singleEvent(d.queue.SuspendForOwner(d.now, d.currentAttempt(), "ws17", strings.ReplaceAll(args["back"], "_", " ")))
 	case "restart":
-		return d.restart()
+		return d.reopen()
 	case "hold":
-		return d.take(d.q.Hold(d.now, alice, target, "later"))
+		return d.applyIfValid(d.queue.HoldTasks(d.now, alice, target, "later"))
 	case "release":
-		return d.take(d.q.Release(d.now, alice, target))
+		return d.applyIfValid(d.queue.ReleaseTasks(d.now, alice, target))
 	case "remove":
-		return d.take(d.q.Remove(d.now, alice, target, "", false))
+		return d.applyIfValid(d.queue.RemoveTasks(d.now, alice, target, "", false))
 	case "retry":
-		return d.take(d.q.Retry(d.now, alice, target))
+		return d.applyIfValid(d.queue.RetryTasks(d.now, alice, target))
 	case "purge":
-		return d.one(d.q.Purge(d.now, d.id.Seq))
+		return d.singleEvent(d.queue.PurgeJob(d.now, d.id.Seq))
 	}
 	d.Fatalf("line %d: no such step", s.Line)
 	return nil
 }
 
-// state tells all that checkpoints have to do with.
-func (d *saver) state() string {
+// describeState tells all that checkpoints have to do with.
+func (d *checkpointTest) describeState() string {
 	var b strings.Builder
-	if s, ok := d.q.TaskStatus(d.id.Task(0)); ok {
+	if s, ok := d.queue.TaskStatus(d.id.Task(0)); ok {
 		fmt.Fprintf(&b, "%v, attempt %d", s.Task.State, s.Task.Attempt)
 		if s.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", s.Reason)
 		}
-		if x := s.Task.Exit; x != nil && s.Task.State.Final() {
-			fmt.Fprintf(&b, ", %v of work", time.Duration(x.Wall+s.Task.Base.Wall))
+		if x := s.Task.Exit; x != nil && s.Task.State.IsFinal() {
+			fmt.Fprintf(&b, ", %v of work", time.Duration(x.Wall+s.Task.EarlierUsage.Wall))
 		}
-		d.q.Images(func(m Stored) { fmt.Fprintf(&b, ", image %d.%d", m.Attempt, m.Sequence) })
+		d.queue.EachImage(func(m StoredImage) { fmt.Fprintf(&b, ", image %d.%d", m.Attempt, m.Sequence) })
 		b.WriteByte('\n')
 	}
-	for _, id := range d.q.Requests() {
-		r, _ := d.q.Request(id)
+	for _, id := range d.queue.Requests() {
+		r, _ := d.queue.Request(id)
 		if r.Ready > 0 && strings.Contains(r.Ad, roost.AttrHasCheckpoint) {
 			b.WriteString("wants a machine that can restore")
 			if strings.Contains(r.Ad, roost.AttrSlotUsers+" isnt false") {
@@ -143,8 +143,8 @@ func (d *saver) state() string {
 			b.WriteByte('\n')
 		}
 	}
-	if a := d.present2(); a.Attempt > 0 && d.q.Live(a) {
-		p, err := d.q.Launch(a)
+	if a := d.present2(); a.Attempt > 0 && d.queue.IsLive(a) {
+		p, err := d.queue.Program(a)
 		if err != nil {
 			d.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func (d *saver) state() string {
 		if p.Restore == nil {
 			b.WriteString("nothing")
 		} else {
-			b.WriteString(p.Restore.Text())
+			b.WriteString(p.Restore.Describe())
 		}
 		if p.Walltime > 0 {
 			fmt.Fprintf(&b, ", for %v", p.Walltime)
@@ -162,33 +162,33 @@ func (d *saver) state() string {
 		}
 		b.WriteByte('\n')
 	}
-	for _, m := range d.q.TakeDropped() {
+	for _, m := range d.queue.TakeDroppedImages() {
 		fmt.Fprintf(&b, "delete %d.%d\n", m.Attempt, m.Sequence)
 	}
-	for _, f := range d.q.TakeFreezes() {
+	for _, f := range d.queue.TakeFreezes() {
 		fmt.Fprintf(&b, "frozen: %v\n", f.Frozen)
 	}
-	for _, v := range d.q.TakeVacates() {
-		fmt.Fprintf(&b, "vacate, keep: %v\n", v.Keep)
+	for _, v := range d.queue.TakeVacates() {
+		fmt.Fprintf(&b, "vacate, keep: %v\n", v.Checkpoint)
 	}
 	return b.String()
 }
 
-func (d *saver) present2() roost.AttemptID {
-	if _, ok := d.q.TaskStatus(d.id.Task(0)); !ok {
+func (d *checkpointTest) present2() roost.AttemptID {
+	if _, ok := d.queue.TaskStatus(d.id.Task(0)); !ok {
 		return roost.AttemptID{}
 	}
-	return d.present()
+	return d.currentAttempt()
 }
 
-// restart goes on from what is on disk.
-func (d *saver) restart() error {
-	text, ok := d.q.Snapshot(d.id.Seq)
+// reopen goes on from what is on disk.
+func (d *checkpointTest) reopen() error {
+	text, ok := d.queue.Snapshot(d.id.Seq)
 	if !ok {
 		return errors.New("there is no such job")
 	}
-	q := New(d.q.host)
-	if err := q.Restore(text); err != nil {
+	q := New(d.queue.host)
+	if err := q.RestoreSnapshot(text); err != nil {
 		return err
 	}
 	q.Check()
@@ -196,6 +196,6 @@ func (d *saver) restart() error {
 	if string(again) != string(text) {
 		return errors.New("what is restored differs")
 	}
-	d.q = q
+	d.queue = q
 	return nil
 }

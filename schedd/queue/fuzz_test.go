@@ -9,9 +9,9 @@ import (
 )
 
 func FuzzDecodeEvent(f *testing.F) {
-	e := Event{What: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &Exit{Code: 1}, Ranges: []Range{{1, 2}}}
+	e := JobEvent{Type: Ended, Time: 5, Job: 7, Index: 2, Attempt: 1, Exit: &AttemptExit{Code: 1}, Ranges: []IndexRange{{1, 2}}}
 	f.Add(AppendEvent(nil, &e))
-	e = Event{What: Checkpointed, Time: 5, Job: 7, Attempt: 1, Image: &Image{Sequence: 3, MAC: []byte("mac"), Work: Work{1, 2, 3}, Node: "n"}}
+	e = JobEvent{Type: Checkpointed, Time: 5, Job: 7, Attempt: 1, Image: &CheckpointImage{Sequence: 3, MAC: []byte("mac"), CPUUsage: CPUUsage{1, 2, 3}, Node: "n"}}
 	f.Add(AppendEvent(nil, &e))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := DecodeEvent(b)
@@ -19,7 +19,7 @@ func FuzzDecodeEvent(f *testing.F) {
 			return
 		}
 		again, err := DecodeEvent(AppendEvent(nil, &e))
-		if err != nil || fmt.Sprint(again.What, again.Job, again.Index) != fmt.Sprint(e.What, e.Job, e.Index) {
+		if err != nil || fmt.Sprint(again.Type, again.Job, again.Index) != fmt.Sprint(e.Type, e.Job, e.Index) {
 			t.Fatalf("%v became %v (%v)", e, again, err)
 		}
 	})
@@ -27,38 +27,38 @@ func FuzzDecodeEvent(f *testing.F) {
 
 // Whatever is taken for a job can be written and read again.
 func FuzzRestore(f *testing.F) {
-	d := newDesk(f)
+	d := newTestQueue(f)
 	d.submit(4, "MaxRetries = 1; MaxRunning = 2")
-	d.end(d.start(), Exit{Wall: 5, MaxRSS: 1 << 20})
-	d.end(d.start(), Exit{Code: 1})
+	d.end(d.start(), AttemptExit{Wall: 5, MaxRSS: 1 << 20})
+	d.end(d.start(), AttemptExit{Code: 1})
 	a := d.start()
-	kept, err := d.q.Keep(d.now, a, Image{Sequence: 2, Size: 9, Node: "n"})
+	retained, err := d.queue.RecordCheckpoint(d.now, a, CheckpointImage{Sequence: 2, Size: 9, Node: "n"})
 	if err != nil {
 		f.Fatal(err)
 	}
-	d.apply(kept)
-	hold, err := d.q.Hold(d.now, alice, Target{Job: roost.JobID{Seq: 1, Host: "h"}}, "no")
+	d.apply(retained)
+	hold, err := d.queue.HoldTasks(d.now, alice, TaskSelector{Job: roost.JobID{Seq: 1, Host: "h"}}, "no")
 	if err != nil {
 		f.Fatal(err)
 	}
 	d.apply(hold...)
 	d.submit(2, `DependsOn = {"afterok:1"}`)
 	altered := d.submit(3, "JobPrio = 9")
-	for d.q.jobs[altered.Seq].active == 0 {
+	for d.queue.jobs[altered.Seq].active == 0 {
 		d.start()
 	}
-	changes, err := d.q.Alter(d.now, alice, Target{Job: altered}, Alteration{Changes: changed(d, "RequestMemory = 512"), Basis: -1}, Limits{})
+	changes, err := d.queue.AlterJob(d.now, alice, TaskSelector{Job: altered}, JobAlteration{Changes: alteredAd(d, "RequestMemory = 512"), ExpectedVersion: -1}, SubmitLimits{})
 	if err != nil {
 		f.Fatal(err)
 	}
 	d.apply(changes...)
-	for seq := range d.q.jobs {
-		b, _ := d.q.Snapshot(seq)
+	for seq := range d.queue.jobs {
+		b, _ := d.queue.Snapshot(seq)
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		q := New("h")
-		if q.Restore(b) != nil {
+		if q.RestoreSnapshot(b) != nil {
 			return
 		}
 		var seq uint64
@@ -66,7 +66,7 @@ func FuzzRestore(f *testing.F) {
 		}
 		once, _ := q.Snapshot(seq)
 		again := New("h")
-		if err := again.Restore(once); err != nil {
+		if err := again.RestoreSnapshot(once); err != nil {
 			t.Fatal(err)
 		}
 		if twice, _ := again.Snapshot(seq); !bytes.Equal(once, twice) {
@@ -81,7 +81,7 @@ func FuzzParseTarget(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got, err := ParseTarget(s, "h")
+		got, err := ParseSelector(s, "h")
 		if err != nil {
 			return
 		}
@@ -90,7 +90,7 @@ func FuzzParseTarget(f *testing.F) {
 				t.Fatalf("%q: ranges %v", s, got.Ranges)
 			}
 		}
-		again, err := ParseTarget(got.String(), "h")
+		again, err := ParseSelector(got.String(), "h")
 		if err != nil || fmt.Sprint(again) != fmt.Sprint(got) {
 			t.Fatalf("%q became %v, and that %v, %v", s, got, again, err)
 		}

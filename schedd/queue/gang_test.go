@@ -16,7 +16,7 @@ func gangQueue(t *testing.T, ad string, count int) (*Queue, error) {
 		t.Fatal(err)
 	}
 	q := New("h")
-	events, _, _, err := q.Submit(time.Unix(1, 0), Submitter{User: "ann", UID: 1}, "k", []Spec{{Ad: parsed, Count: count}}, Limits{})
+	events, _, _, err := q.SubmitJobs(time.Unix(1, 0), CallerIdentity{User: "ann", UID: 1}, "k", []SubmitSpec{{Ad: parsed, Count: count}}, SubmitLimits{})
 	for _, e := range events {
 		q.Apply(e)
 	}
@@ -30,7 +30,7 @@ func TestGang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seats := []Seat{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}}
+	seats := []GangClaim{{Node: "a", Address: "x", Claim: 1}, {Node: "b", Address: "x", Claim: 2}}
 	start := func() []roost.AttemptID {
 		t.Helper()
 		events, attempts, ok := q.AssignGang(time.Unix(2, 0), 1, seats)
@@ -43,19 +43,19 @@ func TestGang(t *testing.T) {
 		q.Check()
 		return attempts
 	}
-	if size, ok := q.Gang(1); size != 2 || !ok {
+	if size, ok := q.NextGang(1); size != 2 || !ok {
 		t.Fatalf("a gang of %d, %v", size, ok)
 	}
 	first, second := start(), start()
-	if size, _ := q.Gang(1); size != 0 || first[1].Task.Index != 1 || second[0].Task.Index != 2 {
+	if size, _ := q.NextGang(1); size != 0 || first[1].Task.Index != 1 || second[0].Task.Index != 2 {
 		t.Fatalf("a gang of %d is left; %v, %v", size, first, second)
 	}
-	if p, err := q.Launch(second[1]); err != nil || p.Rank != 1 || len(p.Peers) != 2 || p.Peers[0] != "a" || p.Peers[1] != "b" {
+	if p, err := q.Program(second[1]); err != nil || p.Rank != 1 || len(p.Peers) != 2 || p.Peers[0] != "a" || p.Peers[1] != "b" {
 		t.Fatalf("rank %d of %v, %v", p.Rank, p.Peers, err)
 	}
 	lose := func(a roost.AttemptID) {
 		t.Helper()
-		e, ok := q.Lose(time.Unix(3, 0), a, "gone")
+		e, ok := q.RecordLost(time.Unix(3, 0), a, "gone")
 		if !ok {
 			t.Fatalf("%v is not live", a)
 		}
@@ -66,7 +66,7 @@ func TestGang(t *testing.T) {
 	if asked := q.TakeVacates(); len(asked) != 1 || asked[0].Attempt != second[1] {
 		t.Fatalf("with one of its tasks gone the gang is vacated: %v", asked)
 	}
-	if size, _ := q.Gang(1); size != 0 {
+	if size, _ := q.NextGang(1); size != 0 {
 		t.Fatalf("half a gang is offered: %d", size)
 	}
 	lose(second[1])
@@ -77,7 +77,7 @@ func TestGang(t *testing.T) {
 	if again[0].Attempt != 2 || again[0].Task.Index != 2 {
 		t.Fatalf("it starts again as %v", again)
 	}
-	e, err := q.End(time.Unix(4, 0), again[0], &Exit{})
+	e, err := q.RecordEnded(time.Unix(4, 0), again[0], &AttemptExit{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestGang(t *testing.T) {
 	}
 }
 
-func TestGangsThatCannotBe(t *testing.T) {
+func TestGangRefused(t *testing.T) {
 	for ad, count := range map[string]int{"GangSize = 2": 3, "GangSize = 2; MaxRunning = 2": 4, `GangSize = 2; AppClass = "stream"`: 4, "GangSize = 4096": 4096, "GangSize = -1": 2} {
 		if _, err := gangQueue(t, ad, count); !errors.Is(err, roost.Invalid) {
 			t.Errorf("%s, %d tasks: %v", ad, count, err)
@@ -105,36 +105,36 @@ func TestPrediction(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(seconds int64) time.Duration {
-		id, _ := q.Next(1)
-		e, a, err := q.Assign(time.Unix(2, 0), id, "a", "x", 1)
+		id, _ := q.NextTask(1)
+		e, a, err := q.AssignNext(time.Unix(2, 0), id, "a", "x", 1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)
-		if e, err = q.End(time.Unix(3, 0), a, &Exit{Wall: seconds * int64(time.Second)}); err != nil {
+		if e, err = q.RecordEnded(time.Unix(3, 0), a, &AttemptExit{Wall: seconds * int64(time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		q.Apply(e)
 		r, _ := q.Request(1)
-		return r.Predicted
+		return r.PredictedRuntime
 	}
 	for i, want := range []time.Duration{0, 150, 250} {
 		if got := run(int64(100 * (i + 1))); got != want*time.Second {
 			t.Errorf("after %d runs: %v, want %v", i+1, got, want*time.Second)
 		}
 	}
-	id, _ := q.Next(1)
-	e, a, err := q.Assign(time.Unix(2, 0), id, "a", "x", 1)
+	id, _ := q.NextTask(1)
+	e, a, err := q.AssignNext(time.Unix(2, 0), id, "a", "x", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Apply(e)
-	if p, err := q.Launch(a); err != nil || p.Expected != 250*time.Second || p.Once {
-		t.Errorf("the next one is started as one of %v, %v", p.Expected, err)
+	if p, err := q.Program(a); err != nil || p.PredictedRuntime != 250*time.Second || p.NotRerunnable {
+		t.Errorf("the next one is started as one of %v, %v", p.PredictedRuntime, err)
 	}
 	r, _ := q.Request(1)
 	r.Walltime = time.Minute
-	if got := q.predict(r); got != time.Minute {
+	if got := q.predictedRuntime(r); got != time.Minute {
 		t.Errorf("with a walltime of a minute: %v", got)
 	}
 }

@@ -10,96 +10,96 @@ import (
 
 // job is one job in the queue. States take a byte for each task, and a bit while it is ready; what else is known of tasks is in the book.
 type job struct {
-	seq       uint64
-	sub       *Submission
-	ad        *classad.Ad
-	plan      plan
-	submitted int64 // unix nanoseconds
-	state     []roost.TaskState
-	counts    [roost.Removed + 1]int
-	failed    int // of the completed ones
-	book      book
-	began     int64 // when a task of it first started, unix nanoseconds; 0 for not yet
-	ended     int64 // when a task of it last became final
-	classes   []*class
-	shares    []*share            // of its classes, by request
-	shareBy   map[*Request]*share // of an array of gangs, which has very many
-	unsettled bool                // its tasks change together: they are counted afterwards
-	classOf   []uint16            // empty when there is one class
-	waits     []Wait              // not met yet
-	on, sync  int                 // jobs that are to be submitted yet: that come before this one, and that start with it
-	rivals    []uint64            // jobs of which one is run, if this one is not
-	stopped   bool                // one of them has begun
-	barren    bool                // a task of it was removed while it was held or waited for something else than a machine
-	due       bool                // its start time has come
-	active    int                 // tasks with a live attempt
-	gangs     gangs
-	columns   map[string]*packed
-	indexes   *roost.Indexes // that users know the tasks of an array by; nil: their own numbers
-	changes   int            // what has happened to it, counted
-	told      Demand         // what of its demand is in the queue's sums
-	altered   int64          // how often
-	sorts     map[string]int // by the values of its columns: the class of tasks with these, where they differ
-	rank      uint64         // its place among jobs of one priority: its number, unless somebody has swapped it with another's
-	since     int64          // likewise its age: when it was submitted, unix nanoseconds
-	eligible  eligible
-	distrust  distrust
-	urgent    map[int]*runOrder // by task: those that an operator wants to run now, until their attempt has ended
-	runDenied string            // why the last request of that kind was denied; empty: it was not
+	seq                          uint64
+	submission                   *SubmittedJob
+	ad                           *classad.Ad
+	spec                         jobSpec
+	submitted                    int64 // unix nanoseconds
+	state                        []roost.TaskState
+	counts                       [roost.Removed + 1]int
+	failed                       int // of the completed ones
+	records                      taskRecords
+	firstStarted                 int64 // when a task of it first started, unix nanoseconds; 0 for not yet
+	lastEnded                    int64 // when a task of it last became final
+	classes                      []*taskClass
+	shares                       []*jobReady            // of its classes, by request
+	shareByRequest               map[*Request]*jobReady // of an array of gangs, which has very many
+	readyDeferred                bool                   // its tasks change together: they are counted afterwards
+	classOf                      []uint16               // empty when there is one class
+	dependencies                 []JobDependency        // not met yet
+	expectedBefore, expectedSync int                    // jobs that are to be submitted yet: that come before this one, and that start with it
+	runOneSet                    []uint64               // jobs of which one is run, if this one is not
+	runOneStarted                bool                   // one of them has begun
+	removedUnstarted             bool                   // a task of it was removed while it was held or waited for something else than a machine
+	startTimeReached             bool                   // its start time has come
+	active                       int                    // tasks with a live attempt
+	gangs                        gangState
+	columns                      map[string]*packedColumn
+	indexes                      *roost.ArrayIndexes // that users know the tasks of an array by; nil: their own numbers
+	changes                      int                 // what has happened to it, counted
+	countedDemand                QuotaDemand         // what of its demand is in the queue's sums
+	alterations                  int64               // how often
+	classByValues                map[string]int      // by the values of its columns: the class of tasks with these, where they differ
+	orderRank                    uint64              // its place among jobs of one priority: its number, unless somebody has swapped it with another's
+	orderTime                    int64               // likewise its age: when it was submitted, unix nanoseconds
+	eligible                     eligibleTime
+	distrust                     recordDamage
+	urgent                       map[int]*runOrder // by task: those that an operator wants to run now, until their attempt has ended
+	runDenied                    string            // why the last request of that kind was denied; empty: it was not
 }
 
-// class is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
-type class struct {
-	job     *job
-	request *Request
-	share   *share
-	plan    *plan
-	ready   bitmap
-	count   int    // bits set
-	open    int    // tasks that are not final
-	twin    *class // of one that was made later: the first that is the same but for the image that it wants to restore, and for when it is to run
-	place   int    // in the request's heap, -1 when not in it
-	past    *past  // the job as it was when these tasks began, which still run; nil: as it is
+// taskClass is the tasks of a job that make the same request. It waits in its request's heap while a task of it is ready and may run.
+type taskClass struct {
+	job       *job
+	request   *Request
+	share     *jobReady
+	spec      *jobSpec
+	ready     indexSet
+	count     int        // bits set
+	open      int        // tasks that are not final
+	twin      *taskClass // of one that was made later: the first that is the same but for the image that it wants to restore, and for when it is to run
+	heapIndex int        // in the request's heap, -1 when not in it
+	oldAd     *oldAd     // the job as it was when these tasks began, which still run; nil: as it is
 }
 
-// share is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.
-type share struct {
+// jobReady is what one job contributes to one request: the ready tasks of the classes that make it, and no more of them than the job may run.
+type jobReady struct {
 	request *Request
 	count   int // tasks ready
-	told    int // of those, counted in the request
+	counted int // of those, counted in the request
 }
 
-// bitmap is a set of task indexes whose lowest element is found quickly.
-type bitmap struct {
-	words []uint64
-	low   int // no word below it has a bit
+// indexSet is a set of task indexes whose lowest element is found quickly.
+type indexSet struct {
+	words     []uint64
+	firstWord int // no word below it has a bit
 }
 
-func (b *bitmap) set(i int) {
+func (b *indexSet) set(i int) {
 	w := i / 64
 	for len(b.words) <= w {
 		b.words = append(b.words, 0)
 	}
 	b.words[w] |= 1 << (i % 64)
-	b.low = min(b.low, w)
+	b.firstWord = min(b.firstWord, w)
 }
 
-func (b *bitmap) clear(i int) { b.words[i/64] &^= 1 << (i % 64) }
+func (b *indexSet) clear(i int) { b.words[i/64] &^= 1 << (i % 64) }
 
-func (b *bitmap) has(i int) bool { return i/64 < len(b.words) && b.words[i/64]>>(i%64)&1 == 1 }
+func (b *indexSet) has(i int) bool { return i/64 < len(b.words) && b.words[i/64]>>(i%64)&1 == 1 }
 
 // first returns the lowest index in the set, -1 when it is empty.
-func (b *bitmap) first() int {
-	for ; b.low < len(b.words); b.low++ {
-		if w := b.words[b.low]; w != 0 {
-			return b.low*64 + bits.TrailingZeros64(w)
+func (b *indexSet) first() int {
+	for ; b.firstWord < len(b.words); b.firstWord++ {
+		if w := b.words[b.firstWord]; w != 0 {
+			return b.firstWord*64 + bits.TrailingZeros64(w)
 		}
 	}
 	return -1
 }
 
 // after returns the lowest index in the set above i, -1 when there is none.
-func (b *bitmap) after(i int) int {
+func (b *indexSet) after(i int) int {
 	for i++; i < 64*len(b.words); i = i/64*64 + 64 {
 		if w := b.words[i/64] >> (i % 64); w != 0 {
 			return i + bits.TrailingZeros64(w)
@@ -109,8 +109,8 @@ func (b *bitmap) after(i int) int {
 }
 
 // below counts the indexes in the set that are less than i.
-func (b *bitmap) below(i int) (n int) {
-	for w := b.low; w <= i/64 && w < len(b.words); w++ {
+func (b *indexSet) below(i int) (n int) {
+	for w := b.firstWord; w <= i/64 && w < len(b.words); w++ {
 		word := b.words[w]
 		if w == i/64 {
 			word &= 1<<(i%64) - 1
@@ -121,8 +121,8 @@ func (b *bitmap) below(i int) (n int) {
 }
 
 // nth is the index of which n in the set are less; -1 if there are no more than n.
-func (b *bitmap) nth(n int) int {
-	for w := b.low; w < len(b.words); w++ {
+func (b *indexSet) nth(n int) int {
+	for w := b.firstWord; w < len(b.words); w++ {
 		word := b.words[w]
 		if ones := bits.OnesCount64(word); n >= ones {
 			n -= ones
@@ -136,14 +136,14 @@ func (b *bitmap) nth(n int) int {
 	return -1
 }
 
-// packed holds the values of a column in one piece of memory.
-type packed struct {
+// packedColumn holds the values of a column in one piece of memory.
+type packedColumn struct {
 	text string
 	ends []uint32
 }
 
-func pack(values []string) *packed {
-	p := &packed{ends: make([]uint32, len(values))}
+func packColumn(values []string) *packedColumn {
+	p := &packedColumn{ends: make([]uint32, len(values))}
 	var b strings.Builder
 	for i, v := range values {
 		b.WriteString(v)
@@ -153,7 +153,7 @@ func pack(values []string) *packed {
 	return p
 }
 
-func (p *packed) at(i int) string {
+func (p *packedColumn) at(i int) string {
 	start := uint32(0)
 	if i > 0 {
 		start = p.ends[i-1]
@@ -164,45 +164,47 @@ func (p *packed) at(i int) string {
 func (j *job) id(host string) roost.JobID { return roost.JobID{Seq: j.seq, Host: host} }
 
 // class returns the class of a task.
-func (j *job) class(i int) *class {
+func (j *job) class(i int) *taskClass {
 	if len(j.classOf) == 0 {
 		return j.classes[0]
 	}
 	return j.classes[j.classOf[i]]
 }
 
-// final reports whether every task is.
-func (j *job) final() bool { return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state) }
-
-// blocked reports whether the job waits for something else than a machine.
-func (j *job) blocked() bool {
-	return len(j.waits) > 0 || j.on > 0 || j.sync > 0 || j.stopped || !j.due
+// isFinal reports whether every task is.
+func (j *job) isFinal() bool {
+	return j.counts[roost.Completed]+j.counts[roost.Removed] == len(j.state)
 }
 
-// full reports whether as many tasks are active as the job allows.
-func (j *job) full() bool { return j.room() == 0 }
+// isBlocked reports whether the job waits for something else than a machine.
+func (j *job) isBlocked() bool {
+	return len(j.dependencies) > 0 || j.expectedBefore > 0 || j.expectedSync > 0 || j.runOneStarted || !j.startTimeReached
+}
+
+// atMaxRunning reports whether as many tasks are active as the job allows.
+func (j *job) atMaxRunning() bool { return j.startableTasks() == 0 }
 
 // full reports whether no task of a class may start beside those of its job that are active. An operator's word goes past that.
-func (c *class) full() bool { return c.plan.now == "" && c.job.full() }
+func (c *taskClass) full() bool { return c.spec.now == "" && c.job.atMaxRunning() }
 
 // most is how many ready tasks of a job's share may count in its request.
-func (s *share) most(j *job) int {
+func (s *jobReady) most(j *job) int {
 	if s.request.Now {
 		return s.count
 	}
-	return min(s.count, j.room())
+	return min(s.count, j.startableTasks())
 }
 
-// room is how many more tasks may be active. Those that are suspended do not count (OpenPBS, max_run_subjobs).
-func (j *job) room() int {
-	if j.plan.maxRunning <= 0 {
+// startableTasks is how many more tasks may be active. Those that are suspended do not count (OpenPBS, max_run_subjobs).
+func (j *job) startableTasks() int {
+	if j.spec.maxRunning <= 0 {
 		return len(j.state)
 	}
-	n := max(j.plan.maxRunning*j.stride()-j.active+j.counts[roost.Suspended], 0)
-	return n - n%j.stride()
+	n := max(j.spec.maxRunning*j.tasksPerIndex()-j.active+j.counts[roost.Suspended], 0)
+	return n - n%j.tasksPerIndex()
 }
 
-// timed reports whether the job waits for its start time, and for no other job.
-func (j *job) timed() bool {
-	return !j.due && len(j.waits) == 0 && j.on == 0 && j.sync == 0 && !j.stopped
+// waitsForTimeOnly reports whether the job waits for its start time, and for no other job.
+func (j *job) waitsForTimeOnly() bool {
+	return !j.startTimeReached && len(j.dependencies) == 0 && j.expectedBefore == 0 && j.expectedSync == 0 && !j.runOneStarted
 }

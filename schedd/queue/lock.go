@@ -9,38 +9,38 @@ import (
 )
 
 // POSIX has three holds: the user's, the operator's and the system's, of which the owner of a job takes away the first only. Here a task has one, and who holds it
-// decides who may release it (see Release): an administrator's takes the place of the user's.
+// decides who may release it (see ReleaseTasks): an administrator's takes the place of the user's.
 
-// Lock decides to hold tasks so that only who administers may release them, also those that their user holds.
-func (q *Queue) Lock(now time.Time, who Submitter, t Target, reason string) ([]Event, error) {
+// LockTasks decides to hold tasks so that only who administers may release them, also those that their user holds.
+func (q *Queue) LockTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
 	if !who.Admin {
-		return nil, locksOnly(t)
+		return nil, lockAdminError(t)
 	}
 	if reason == "" {
 		reason = "by " + who.User
 	}
-	return q.changeEach(now, who, t, Event{What: Held, Reason: reason, Force: true}, func(j *job, i int) bool { return !j.state[i].Final() && !j.locked(i) })
+	return q.decideEach(now, who, t, JobEvent{Type: Held, Reason: reason, Force: true}, func(j *job, i int) bool { return !j.state[i].IsFinal() && !j.isLocked(i) })
 }
 
-// Unlock decides to release tasks that may be locked.
-func (q *Queue) Unlock(now time.Time, who Submitter, t Target) ([]Event, error) {
+// UnlockTasks decides to release tasks that may be locked.
+func (q *Queue) UnlockTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
 	if !who.Admin {
-		return nil, locksOnly(t)
+		return nil, lockAdminError(t)
 	}
-	return q.Release(now, who, t)
+	return q.ReleaseTasks(now, who, t)
 }
 
-func locksOnly(t Target) error {
+func lockAdminError(t TaskSelector) error {
 	return fmt.Errorf("%v: %w: only who administers holds jobs so that their users cannot release them, and releases these", t, roost.PermissionDenied)
 }
 
-// locked reports whether somebody else than its owner holds a task, or is to when its attempt has ended.
-func (j *job) locked(i int) bool {
-	r := j.book.at(i)
-	return r != nil && r.held && r.by != "" && r.by != j.sub.Owner
+// isLocked reports whether somebody else than its owner holds a task, or is to when its attempt has ended.
+func (j *job) isLocked(i int) bool {
+	r := j.records.get(i)
+	return r != nil && r.holdWanted && r.requestedBy != "" && r.requestedBy != j.submission.Owner
 }
 
-// anyLocked is locked of the first task of a job that is held.
-func (j *job) anyLocked() bool {
-	return j.counts[roost.Held] > 0 && j.locked(slices.Index(j.state, roost.Held))
+// firstHeldLocked is locked of the first task of a job that is held.
+func (j *job) firstHeldLocked() bool {
+	return j.counts[roost.Held] > 0 && j.isLocked(slices.Index(j.state, roost.Held))
 }

@@ -10,66 +10,66 @@ import (
 func TestWaitOutlivesPurge(t *testing.T) {
 	for _, c := range []struct {
 		name, waits string
-		first, last Exit
+		first, last AttemptExit
 		want        string
 	}{
-		{"both succeed", `"afterok:1", "afterok:2"`, Exit{}, Exit{}, "idle 1"},
-		{"the second fails", `"afterok:1", "afterok:2"`, Exit{}, Exit{Code: 1}, "removed 1"},
-		{"the first fails as wanted", `"afternotok:1", "afterany:2"`, Exit{Code: 1}, Exit{}, "idle 1"},
+		{"both succeed", `"afterok:1", "afterok:2"`, AttemptExit{}, AttemptExit{}, "idle 1"},
+		{"the second fails", `"afterok:1", "afterok:2"`, AttemptExit{}, AttemptExit{Code: 1}, "removed 1"},
+		{"the first fails as wanted", `"afternotok:1", "afterany:2"`, AttemptExit{Code: 1}, AttemptExit{}, "idle 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newTestQueue(t)
 			first, second := d.submit(1, ""), d.submit(1, "")
 			id := d.submit(1, "DependsOn = {"+c.waits+"}")
 			d.end(d.start(), c.first)
-			e, ok := d.q.Purge(d.now, first.Seq)
+			e, ok := d.queue.PurgeJob(d.now, first.Seq)
 			if !ok {
 				t.Fatal("the first job is not final")
 			}
 			d.apply(e)
-			d.apply(d.q.Consequences(d.now)...)
-			d.want(id, "blocked 1")
-			d.q = d.copied() // a restart
-			d.apply(d.q.Consequences(d.now)...)
-			d.want(id, "blocked 1")
+			d.apply(d.queue.Followups(d.now)...)
+			d.checkState(id, "blocked 1")
+			d.queue = d.restoredCopy() // a restart
+			d.apply(d.queue.Followups(d.now)...)
+			d.checkState(id, "blocked 1")
 			a := d.start()
 			if a.Task.Job != second {
 				t.Fatalf("%v was started", a)
 			}
 			d.end(a, c.last)
-			d.want(id, c.want)
+			d.checkState(id, c.want)
 		})
 	}
 }
 
 // The snapshot of a purged job is to be deleted, so it counts as unsaved.
 func TestPurgedIsUnsaved(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	id := d.submit(1, "")
-	d.end(d.start(), Exit{})
-	d.q.Unsaved()
-	e, _ := d.q.Purge(d.now, id.Seq)
+	d.end(d.start(), AttemptExit{})
+	d.queue.TakeUnsaved()
+	e, _ := d.queue.PurgeJob(d.now, id.Seq)
 	d.apply(e)
-	if got := d.q.Unsaved(); len(got) != 1 || got[0] != id.Seq {
+	if got := d.queue.TakeUnsaved(); len(got) != 1 || got[0] != id.Seq {
 		t.Fatalf("got %v, want %d", got, id.Seq)
 	}
 }
 
 // The tasks of a job with a limit are counted as ready only so far as they could start, whatever different requests they make.
 func TestReadyWithinLimit(t *testing.T) {
-	d := newDesk(t)
-	spec := Spec{Ad: ad(t, "MaxRunning = 3"), Count: 12, Columns: []Column{
+	d := newTestQueue(t)
+	spec := SubmitSpec{Ad: parseTestAd(t, "MaxRunning = 3"), Count: 12, Columns: []TaskColumn{
 		{roost.AttrRequestMemory, []string{"1048576", "1048576", "1048576", "1048576", "1048576", "1048576", "2097152", "2097152", "2097152", "2097152", "2097152", "2097152"}},
 		{roost.AttrWalltime, []string{"10", "20", "10", "20", "10", "20", "10", "20", "10", "20", "10", "20"}}, // of the same request
 	}}
-	events, _, _, err := d.q.Submit(d.now, alice, "k", []Spec{spec}, Limits{})
+	events, _, _, err := d.queue.SubmitJobs(d.now, alice, "k", []SubmitSpec{spec}, SubmitLimits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.apply(events...)
 	for room := 3; room >= 0; room-- {
-		for _, id := range d.q.Requests() {
-			if r, _ := d.q.Request(id); r.Ready != room {
+		for _, id := range d.queue.Requests() {
+			if r, _ := d.queue.Request(id); r.Ready != room {
 				t.Errorf("request %d has %d tasks ready, want %d", id, r.Ready, room)
 			}
 		}

@@ -15,52 +15,52 @@ type RequestID uint64
 
 // Request is an equivalence class of tasks (DESIGN §3): whatever runs one of them runs all.
 type Request struct {
-	ID          RequestID
-	Owner       string
-	UID, GID    uint32
-	Group       string
-	Queue       string // that its jobs were submitted to
-	Band        roost.Band
-	Resources   roost.Resources
-	Class       string        // roost.AppBatch or roost.AppStream
-	Lease       time.Duration // 0: as the schedd has it
-	Ad          string        // what the other side is matched with
-	Ready       int           // tasks that could start now
-	Walltime    time.Duration // of each; 0: none
-	Predicted   time.Duration // how long one is expected to take; 0: nobody knows
-	Reservation string
-	Priority    int       // the highest among them
-	Oldest      time.Time // submit time of the first of those
-	Now         bool      // an operator wants them to run now, out of turn
+	ID               RequestID
+	Owner            string
+	UID, GID         uint32
+	Group            string
+	Queue            string // that its jobs were submitted to
+	Band             roost.PriorityBand
+	Resources        roost.Resources
+	Class            string        // roost.AppBatch or roost.AppStream
+	JobLease         time.Duration // 0: as the schedd has it
+	Ad               string        // what the other side is matched with
+	Ready            int           // tasks that could start now
+	Walltime         time.Duration // of each; 0: none
+	PredictedRuntime time.Duration // how long one is expected to take; 0: nobody knows
+	Reservation      string
+	Priority         int       // the highest among them
+	OldestSubmit     time.Time // submit time of the first of those
+	Now              bool      // an operator wants them to run now, out of turn
 
-	key     string
-	gang    int    // how many tasks start together; 0: each for itself
-	led     uint64 // the number of the job whose tasks are led by the first of their gang, of which its are; 0: it is of no such job
-	subjob  int    // the gang of that job
-	runs    runs
-	classes classHeap
-	members int // classes of jobs in the queue, waiting or not
-	dirty   bool
+	key      string
+	gangSize int    // how many tasks start together; 0: each for itself
+	mpiJob   uint64 // the number of the job whose tasks are led by the first of their gang, of which its are; 0: it is of no such job
+	mpiGang  int    // the gang of that job
+	runtimes lastRuntimes
+	classes  classHeap
+	members  int // classes of jobs in the queue, waiting or not
+	dirty    bool
 }
 
 // classHeap orders classes by priority, then by age.
-type classHeap []*class
+type classHeap []*taskClass
 
 func (h classHeap) Len() int { return len(h) }
 func (h classHeap) Less(i, k int) bool {
 	a, b := h[i].job, h[k].job
-	if a.plan.priority != b.plan.priority {
-		return a.plan.priority > b.plan.priority
+	if a.spec.priority != b.spec.priority {
+		return a.spec.priority > b.spec.priority
 	}
-	return a.rank < b.rank
+	return a.orderRank < b.orderRank
 }
 func (h classHeap) Swap(i, k int) {
 	h[i], h[k] = h[k], h[i]
-	h[i].place, h[k].place = i, k
+	h[i].heapIndex, h[k].heapIndex = i, k
 }
 func (h *classHeap) Push(x any) {
-	c := x.(*class)
-	c.place = len(*h)
+	c := x.(*taskClass)
+	c.heapIndex = len(*h)
 	*h = append(*h, c)
 }
 func (h *classHeap) Pop() any {
@@ -68,54 +68,54 @@ func (h *classHeap) Pop() any {
 	c := old[len(old)-1]
 	old[len(old)-1] = nil
 	*h = old[:len(old)-1]
-	c.place = -1
+	c.heapIndex = -1
 	return c
 }
 
 // requestKey tells classes of tasks apart.
-func requestKey(s *Submission, job roost.JobID, p *plan) string {
+func requestKey(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	n := p.resources // number by number: its text rounds
-	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.class,
-		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.require, p.rank, p.transfer, p.domain, p.lease, p.restores, p.slot,
-		p.wishes.key(job)) + p.course(job) + p.requireToo
+	return fmt.Sprintf("%q %q %d %d %q %d %s %d %d %d %d %d %q %q %s %q %v %v %v %s", p.queue, s.Owner, s.UID, s.GID, p.group, p.band, p.appClass,
+		int64(n.CPU), int64(n.Memory), int64(n.Disk), n.GPUs, int64(n.GPUMemory), p.requirements, p.rank, p.transfer, p.domain, p.lease, p.needsRestore, p.slotUser,
+		p.softConstraints.requestKey(job)) + p.futureKey(job) + p.queueRequirements
 }
 
-// course tells classes apart by what is known of their future. A job of gangs has a request of its own, each gang that one of it leads has, and so has a stream job, which is refused by itself.
-func (p *plan) course(job roost.JobID) string {
+// futureKey tells classes apart by what is known of their future. A job of gangs has a request of its own, each gang that one of it leads has, and so has a stream job, which is refused by itself.
+func (p *jobSpec) futureKey(job roost.JobID) string {
 	if p.now != "" {
-		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.walltime, p.reservation, p.gang, job, p.subjob, p.now)
+		return fmt.Sprintf(" %d %q %d %v %d now %s ", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang, p.now)
 	}
-	if p.gang > 1 || p.class == roost.AppStream {
-		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gang, job, p.subjob)
+	if p.gangSize > 1 || p.appClass == roost.AppStream {
+		return fmt.Sprintf(" %d %q %d %v %d", p.walltime, p.reservation, p.gangSize, job, p.arrayMPIGang)
 	}
 	return fmt.Sprintf(" %d %q", p.walltime, p.reservation)
 }
 
-// join finds or makes the request of a class.
-func (q *Queue) join(s *Submission, job roost.JobID, p *plan) *Request {
+// joinRequest finds or makes the request of a class.
+func (q *Queue) joinRequest(s *SubmittedJob, job roost.JobID, p *jobSpec) *Request {
 	if p.resources.GPUs == 0 {
 		p.resources.GPUMemory = 0 // it was for those of the job's tasks that have GPUs
 	}
 	key := requestKey(s, job, p)
-	r := q.byKey[key]
+	r := q.requestByKey[key]
 	if r == nil {
-		size, _ := together(p, s)
+		size, _ := gangSize(p, s)
 		q.lastRequest++
 		r = &Request{
-			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.class, Lease: p.lease,
-			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gang: size, Ad: requestAd(s, job, p), key: key,
+			ID: q.lastRequest, Owner: s.Owner, UID: s.UID, GID: s.GID, Group: p.group, Queue: p.queue, Band: p.band, Resources: p.resources, Class: p.appClass, JobLease: p.lease,
+			Now: p.now != "", Walltime: p.walltime, Reservation: p.reservation, gangSize: size, Ad: requestAd(s, job, p), key: key,
 		}
-		if p.led {
-			r.led, r.subjob = job.Seq, p.subjob
+		if p.mpiGang {
+			r.mpiJob, r.mpiGang = job.Seq, p.arrayMPIGang
 		}
-		q.byKey[key], q.requests[r.ID] = r, r
+		q.requestByKey[key], q.requests[r.ID] = r, r
 	}
 	r.members++
 	return r
 }
 
 // requestAd is what a machine's policy may look at before it takes a job, and what looks at machines: startd/owner knows the names.
-func requestAd(s *Submission, job roost.JobID, p *plan) string {
+func requestAd(s *SubmittedJob, job roost.JobID, p *jobSpec) string {
 	ad := classad.New()
 	ad.SetString(roost.AttrMyType, "Job")
 	ad.SetString(roost.AttrOwner, s.Owner)
@@ -129,8 +129,8 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	if p.resources.GPUMemory > 0 {
 		ad.SetInt(roost.AttrRequestGpuMem, int64((p.resources.GPUMemory+roost.MiB-1)/roost.MiB))
 	}
-	if p.class != roost.AppBatch {
-		ad.SetString(roost.AttrAppClass, p.class)
+	if p.appClass != roost.AppBatch {
+		ad.SetString(roost.AttrAppClass, p.appClass)
 	}
 	if p.domain != "" {
 		ad.SetString(roost.AttrFileSystemDomain, p.domain)
@@ -144,15 +144,15 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	if p.reservation != "" {
 		ad.SetString(roost.AttrReservation, p.reservation)
 	}
-	if p.gang > 1 {
-		ad.SetInt(roost.AttrGangSize, int64(p.gang))
+	if p.gangSize > 1 {
+		ad.SetInt(roost.AttrGangSize, int64(p.gangSize))
 	}
-	require := p.require
+	require := p.requirements
 	if require == "" {
 		require = "true"
 	}
-	if p.requireToo != "" {
-		require = "(" + require + ") && (" + p.requireToo + ")"
+	if p.queueRequirements != "" {
+		require = "(" + require + ") && (" + p.queueRequirements + ")"
 	}
 	if p.now != "" && p.now != anywhere {
 		require = "(" + require + ") && (" + onlyOn(p.now) + ")"
@@ -160,9 +160,9 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	if p.transfer == "never" { // it needs the files where they are
 		require = "(" + require + ") && TARGET." + roost.AttrFileSystemDomain + " == MY." + roost.AttrFileSystemDomain
 	}
-	if p.restores {
+	if p.needsRestore {
 		require = "(" + require + ") && TARGET." + roost.AttrHasCheckpoint + " =?= true"
-		if p.slot {
+		if p.slotUser {
 			require += " && TARGET." + roost.AttrSlotUsers + " =!= false"
 		} else { // at home its user is itself
 			require += " && (TARGET." + roost.AttrSlotUsers + " =!= true || TARGET." + roost.AttrMachine + " == " + strconv.Quote(job.Host) + ")"
@@ -177,38 +177,38 @@ func requestAd(s *Submission, job roost.JobID, p *plan) string {
 	if p.rank != "" {
 		set(roost.AttrRank, p.rank)
 	}
-	p.wishes.describe(ad, job)
+	p.softConstraints.describeInAd(ad, job)
 	return ad.String()
 }
 
-// settle puts a class into its request's heap, or takes it out, as it has become.
-func (q *Queue) settle(c *class) {
+// updateHeap puts a class into its request's heap, or takes it out, as it has become.
+func (q *Queue) updateHeap(c *taskClass) {
 	want := c.count > 0 && !c.full()
 	switch {
-	case want && c.place < 0:
+	case want && c.heapIndex < 0:
 		heap.Push(&c.request.classes, c)
-	case !want && c.place >= 0:
-		heap.Remove(&c.request.classes, c.place)
+	case !want && c.heapIndex >= 0:
+		heap.Remove(&c.request.classes, c.heapIndex)
 	default:
 		return
 	}
-	q.touch(c.request)
+	q.markDirty(c.request)
 }
 
-// settleShare counts the ready tasks of a job's share in its request: as many as could start. A job whose tasks make several requests may run some
+// updateReady counts the ready tasks of a job's share in its request: as many as could start. A job whose tasks make several requests may run some
 // of any of them, and so counts its whole room in each.
-func (q *Queue) settleShare(j *job, s *share) {
-	if told := s.most(j); told != s.told {
-		s.request.Ready += told - s.told
-		s.told = told
-		q.touch(s.request)
+func (q *Queue) updateReady(j *job, s *jobReady) {
+	if reported := s.most(j); reported != s.counted {
+		s.request.Ready += reported - s.counted
+		s.counted = reported
+		q.markDirty(s.request)
 	}
 }
 
-// touch notes that a request has changed.
-func (q *Queue) touch(r *Request) {
+// markDirty notes that a request has changed.
+func (q *Queue) markDirty(r *Request) {
 	if !r.dirty {
-		r.dirty, q.dirty[r.ID] = true, true
+		r.dirty, q.dirtyRequests[r.ID] = true, true
 	}
 }
 
@@ -227,18 +227,18 @@ func (q *Queue) setReady(j *job, i int, ready bool) {
 	}
 	c.count += step
 	c.share.count += step
-	if !j.unsettled {
-		q.settle(c)
-		q.settleShare(j, c.share)
+	if !j.readyDeferred {
+		q.updateHeap(c)
+		q.updateReady(j, c.share)
 	}
 }
 
-// settleJob settles all classes and shares of a job.
-func (q *Queue) settleJob(j *job) {
+// updateJobReady settles all classes and shares of a job.
+func (q *Queue) updateJobReady(j *job) {
 	for _, c := range j.classes {
-		q.settle(c)
+		q.updateHeap(c)
 	}
 	for _, s := range j.shares {
-		q.settleShare(j, s)
+		q.updateReady(j, s)
 	}
 }

@@ -13,58 +13,60 @@ var ErrNotRerunnable = fmt.Errorf("%w: it may not be run twice", roost.Conflict)
 // requeuedReason is why an attempt is ended that somebody wants to be made anew.
 const requeuedReason = "it is to run again"
 
-// Rerun decides to kill the attempts of a target's active tasks, without notice, and to make new ones from the beginning (POSIX, qrerun). The next
+// RerunTasks decides to kill the attempts of a target's active tasks, without notice, and to make new ones from the beginning (POSIX, qrerun). The next
 // attempt begins when this one has ended, as after any other end (P4). To force it is an administrator's, and forces nothing more.
-func (q *Queue) Rerun(now time.Time, who Submitter, t Target, force bool) ([]Event, error) {
-	events, err := q.changeEach(now, who, t, Event{What: Requeued, Reason: requeuedReason}, (*job).requeuable)
+func (q *Queue) RerunTasks(now time.Time, who CallerIdentity, t TaskSelector, force bool) ([]JobEvent, error) {
+	events, err := q.decideEach(now, who, t, JobEvent{Type: Requeued, Reason: requeuedReason}, (*job).isRequeuable)
 	if err != nil {
 		return nil, err
 	}
 	if force && !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only an administrator may force it", t, roost.PermissionDenied)
 	}
-	if !q.jobs[t.Job.Seq].plan.rerunnable {
+	if !q.jobs[t.Job.Seq].spec.rerunnable {
 		return nil, fmt.Errorf("%v: %w", t, ErrNotRerunnable)
 	}
 	return events, nil
 }
 
-// Repeats reports whether a task is started again when its attempt is lost. Otherwise it is held, or removed, as somebody wanted.
-func (q *Queue) Repeats(t roost.TaskID) bool {
+// RestartsWhenLost reports whether a task is started again when its attempt is lost. Otherwise it is held, or removed, as somebody wanted.
+func (q *Queue) RestartsWhenLost(t roost.TaskID) bool {
 	j := q.jobs[t.Job.Seq]
-	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].Active() {
+	if j == nil || t.Index >= len(j.state) || !j.state[t.Index].IsActive() {
 		return false
 	}
-	r := j.book.written(t.Index)
-	return !r.removed && !r.held && (j.plan.rerunnable || r.requeued || r.newest() != nil)
+	r := j.records.own(t.Index)
+	return !r.removeWanted && !r.holdWanted && (j.spec.rerunnable || r.requeueWanted || r.newestImage() != nil)
 }
 
-// requeuable reports whether a task has an attempt that nobody wants removed.
-func (j *job) requeuable(i int) bool { return j.state[i].Active() && !j.book.written(i).removed }
+// isRequeuable reports whether a task has an attempt that nobody wants removed.
+func (j *job) isRequeuable(i int) bool {
+	return j.state[i].IsActive() && !j.records.own(i).removeWanted
+}
 
-func (q *Queue) requeue(j *job, i int) {
-	if r := j.book.written(i); r == nil || !j.requeuable(i) || r.requeued {
+func (q *Queue) applyRequeued(j *job, i int) {
+	if r := j.records.own(i); r == nil || !j.isRequeuable(i) || r.requeueWanted {
 		return
 	}
-	j.of(i).requeued = true
-	q.asked = append(q.asked, Vacate{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
+	j.ownRecord(i).requeueWanted = true
+	q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, i), Fast: true, Reason: requeuedReason})
 }
 
-// endsBroken reports whether a job ends when it is interrupted and may not be run twice: one of PBS, whose users look for its end, does (OpenPBS
+// failsWhenInterrupted reports whether a job ends when it is interrupted and may not be run twice: one of PBS, whose users look for its end, does (OpenPBS
 // Administrator's Guide, "node_fail_requeue"). Others are held, for somebody to decide.
-func (q *Queue) endsBroken(a roost.AttemptID) bool {
-	p := &q.jobs[a.Task.Job.Seq].plan
-	return p.pbs && !p.rerunnable
+func (q *Queue) failsWhenInterrupted(a roost.AttemptID) bool {
+	p := &q.jobs[a.Task.Job.Seq].spec
+	return p.fromQsub && !p.rerunnable
 }
 
-// begun is how an attempt ended that may not be made twice: what a machine spoiled when its program ran already is no attempt that never was, to be made
+// interruptedExit is how an attempt ended that may not be made twice: what a machine spoiled when its program ran already is no attempt that never was, to be made
 // again at once.
-func (q *Queue) begun(a roost.AttemptID, x *Exit) *Exit {
+func (q *Queue) interruptedExit(a roost.AttemptID, x *AttemptExit) *AttemptExit {
 	j := q.jobs[a.Task.Job.Seq]
-	if r := j.book.written(a.Task.Index); x.Cause != ByMachine || j.plan.rerunnable || r == nil || r.started == 0 {
+	if r := j.records.own(a.Task.Index); x.Cause != CauseMachine || j.spec.rerunnable || r == nil || r.started == 0 {
 		return x
 	}
 	y := *x
-	y.Cause = ByVacating
+	y.Cause = CauseVacate
 	return &y
 }

@@ -9,41 +9,41 @@ import (
 
 // What is run again is killed at once, loses its checkpoints, and starts only when its attempt has ended; replay asks for the same.
 func TestRerun(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	id := d.submit(2, "")
 	first := d.start()
-	keep, err := d.q.Keep(d.now, first, Image{Sequence: 1, Work: Work{Wall: 1}})
+	retain, err := d.queue.RecordCheckpoint(d.now, first, CheckpointImage{Sequence: 1, CPUUsage: CPUUsage{Wall: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.apply(keep)
-	whole := Target{Job: id}
-	events, err := d.q.Rerun(d.now, alice, whole, false)
+	d.apply(retain)
+	whole := TaskSelector{Job: id}
+	events, err := d.queue.RerunTasks(d.now, alice, whole, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.apply(events...)
-	v := d.q.TakeVacates()
-	if len(v) != 1 || v[0].Attempt != first || !v[0].Fast || v[0].Keep {
+	v := d.queue.TakeVacates()
+	if len(v) != 1 || v[0].Attempt != first || !v[0].Fast || v[0].Checkpoint {
 		t.Fatalf("got %+v, want the attempt killed", v)
 	}
-	d.want(id, "idle 1 starting 1")
-	if again := d.copied().TakeVacates(); len(again) != 1 || again[0] != v[0] {
+	d.checkState(id, "idle 1 starting 1")
+	if again := d.restoredCopy().TakeVacates(); len(again) != 1 || again[0] != v[0] {
 		t.Fatalf("after a restart it asks for %+v, want %+v", again, v)
 	}
-	events, _ = d.q.Rerun(d.now, alice, whole, false)
+	events, _ = d.queue.RerunTasks(d.now, alice, whole, false)
 	d.apply(events...)
-	if v := d.q.TakeVacates(); len(v) != 0 {
+	if v := d.queue.TakeVacates(); len(v) != 0 {
 		t.Fatalf("asked twice, it is killed twice: %v", v)
 	}
-	d.end(first, Exit{Cause: ByRemoval, Signal: 9})
-	d.want(id, "idle 2")
+	d.end(first, AttemptExit{Cause: CauseRemoval, Signal: 9})
+	d.checkState(id, "idle 2")
 	for range 2 {
 		if a := d.start(); a.Task == first.Task && a.Attempt != 2 {
 			t.Fatalf("got %v, want attempt 2", a)
 		}
 	}
-	if d.q.Saved(id.Seq) {
+	if d.queue.HasImages(id.Seq) {
 		t.Fatal("its checkpoint is still there")
 	}
 }
@@ -52,48 +52,50 @@ func TestRerun(t *testing.T) {
 func TestRerunMeetsOthers(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		exit Exit
-		also func(*desk, Target) ([]Event, error)
+		exit AttemptExit
+		also func(*testQueue, TaskSelector) ([]JobEvent, error)
 		want string
 	}{
-		{"it ends", Exit{}, nil, "completed 1"},
-		{"it fails", Exit{Code: 2}, nil, "completed 1 failed 1"},
-		{"it is lost", Exit{Cause: ByMachine}, nil, "idle 1"},
-		{"held", Exit{Cause: ByRemoval, Signal: 9}, func(d *desk, t Target) ([]Event, error) { return d.q.Hold(d.now, alice, t, "") }, "held 1"},
-		{"removed", Exit{Cause: ByRemoval, Signal: 9}, func(d *desk, t Target) ([]Event, error) { return d.q.Remove(d.now, alice, t, "", false) }, "removed 1"},
+		{"it ends", AttemptExit{}, nil, "completed 1"},
+		{"it fails", AttemptExit{Code: 2}, nil, "completed 1 failed 1"},
+		{"it is lost", AttemptExit{Cause: CauseMachine}, nil, "idle 1"},
+		{"held", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) { return d.queue.HoldTasks(d.now, alice, t, "") }, "held 1"},
+		{"removed", AttemptExit{Cause: CauseRemoval, Signal: 9}, func(d *testQueue, t TaskSelector) ([]JobEvent, error) {
+			return d.queue.RemoveTasks(d.now, alice, t, "", false)
+		}, "removed 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := newDesk(t)
+			d := newTestQueue(t)
 			id := d.submit(1, "")
 			a := d.start()
-			events, err := d.q.Rerun(d.now, alice, Target{Job: id}, false)
+			events, err := d.queue.RerunTasks(d.now, alice, TaskSelector{Job: id}, false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			d.apply(events...)
 			if c.also != nil {
-				if events, err = c.also(d, Target{Job: id}); err != nil {
+				if events, err = c.also(d, TaskSelector{Job: id}); err != nil {
 					t.Fatal(err)
 				}
 				d.apply(events...)
 			}
 			d.end(a, c.exit)
-			d.want(id, c.want)
+			d.checkState(id, c.want)
 		})
 	}
 }
 
 func TestRerunRefused(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	waits, once := d.submit(1, "HoldOnSubmit = true"), d.submit(1, "Rerunnable = false")
 	d.start()
 	leaves := d.submit(1, "")
 	d.start()
-	gone, _ := d.q.Remove(d.now, alice, Target{Job: leaves}, "", false)
+	gone, _ := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: leaves}, "", false)
 	d.apply(gone...)
-	admin := Submitter{User: "root", Admin: true}
+	admin := CallerIdentity{User: "root", Admin: true}
 	for name, c := range map[string]struct {
-		who   Submitter
+		who   CallerIdentity
 		job   roost.JobID
 		force bool
 		want  error
@@ -106,41 +108,41 @@ func TestRerunRefused(t *testing.T) {
 		"also forced": {admin, once, true, ErrNotRerunnable},
 		"unknown":     {alice, roost.JobID{Seq: 99, Host: "h"}, false, roost.NotFound},
 	} {
-		if _, err := d.q.Rerun(d.now, c.who, Target{Job: c.job}, c.force); !errors.Is(err, c.want) {
+		if _, err := d.queue.RerunTasks(d.now, c.who, TaskSelector{Job: c.job}, c.force); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 }
 
-// TestRepeats: what is said of a task whose node is silent is what comes of it when the attempt is lost.
-func TestRepeats(t *testing.T) {
+// TestRestartsWhenLost: what is said of a task whose node is silent is what comes of it when the attempt is lost.
+func TestRestartsWhenLost(t *testing.T) {
 	for _, c := range []struct {
 		name, ad string
-		also     func(*desk, roost.JobID)
+		also     func(*testQueue, roost.JobID)
 		want     bool
 		state    string
 	}{
 		{"any job", "", nil, true, "idle 1"},
 		{"one that may not run twice", "Rerunnable = false", nil, false, "held 1"},
-		{"one that is being removed", "", func(d *desk, id roost.JobID) {
-			gone, _ := d.q.Remove(d.now, alice, Target{Job: id}, "", false)
+		{"one that is being removed", "", func(d *testQueue, id roost.JobID) {
+			gone, _ := d.queue.RemoveTasks(d.now, alice, TaskSelector{Job: id}, "", false)
 			d.apply(gone...)
 		}, false, "removed 1"},
 	} {
-		d := newDesk(t)
+		d := newTestQueue(t)
 		id := d.submit(1, c.ad)
-		if d.q.Repeats(id.Task(0)) {
+		if d.queue.RestartsWhenLost(id.Task(0)) {
 			t.Errorf("%s: it has no attempt yet", c.name)
 		}
 		a := d.start()
 		if c.also != nil {
 			c.also(d, id)
 		}
-		if got := d.q.Repeats(id.Task(0)); got != c.want {
+		if got := d.queue.RestartsWhenLost(id.Task(0)); got != c.want {
 			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
-		e, _ := d.q.Lose(d.now, a, "its node was away for longer than the lease")
+		e, _ := d.queue.RecordLost(d.now, a, "its node was away for longer than the lease")
 		d.apply(e)
-		d.want(id, c.state)
+		d.checkState(id, c.state)
 	}
 }

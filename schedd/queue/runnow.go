@@ -34,7 +34,7 @@ type runOrder struct {
 }
 
 // RunNow decides that the tasks of a target which wait for a machine ask for one before all others, on the named machines if there are any.
-func (q *Queue) RunNow(now time.Time, who Submitter, t Target, hosts []string) ([]Event, error) {
+func (q *Queue) RunNow(now time.Time, who CallerIdentity, t TaskSelector, hosts []string) ([]JobEvent, error) {
 	if !who.Admin {
 		return nil, fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t, roost.PermissionDenied)
 	}
@@ -48,19 +48,19 @@ func (q *Queue) RunNow(now time.Time, who Submitter, t Target, hosts []string) (
 	if len(hosts) > 0 {
 		reason += " on " + strings.Join(hosts, " or ")
 	}
-	events, err := q.changeEach(now, who, t, Event{What: RunRequested, Reason: reason, Hosts: hosts}, (*job).mayRunNow)
+	events, err := q.decideEach(now, who, t, JobEvent{Type: RunRequested, Reason: reason, Hosts: hosts}, (*job).mayRunNow)
 	if err != nil {
 		return nil, err
 	}
 	j := q.jobs[t.Job.Seq]
 	switch {
-	case j.plan.array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.plan.led):
-		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]", t, ErrPart, j.seq)
-	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.plan.led && len(j.state) > 1:
-		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrPart)
+	case j.spec.array && len(t.Ranges) == 0 && (j.gangs.size == 0 || j.spec.mpiGang):
+		return nil, fmt.Errorf("%v: %w: name the tasks of the array that are to run, as in %d[1-3]", t, ErrWholeJobOnly, j.seq)
+	case len(t.Ranges) > 0 && j.gangs.size > 0 && !j.spec.mpiGang && len(j.state) > 1:
+		return nil, fmt.Errorf("%v: %w: its tasks start together: name the whole job", t, ErrWholeJobOnly)
 	}
-	var tasks []Range
-	Target{Job: t.Job, Ranges: events[0].Ranges}.each(len(j.state), func(i int) {
+	var tasks []IndexRange
+	TaskSelector{Job: t.Job, Ranges: events[0].Ranges}.eachIndex(len(j.state), func(i int) {
 		if j.mayRunNow(i) {
 			tasks = appendIndex(tasks, i)
 		}
@@ -78,18 +78,18 @@ func hostName(h string) bool {
 
 // mayRunNow reports whether a task waits for nothing but a machine, and all that start with it do.
 func (j *job) mayRunNow(i int) bool {
-	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.loose || j.gangs.whole.has(i/j.gangs.size))
+	return j.state[i] == roost.Idle && (j.gangs.size == 0 || j.gangs.firstStartOnly || j.gangs.wholeCount.has(i/j.gangs.size))
 }
 
 // DenyRun decides that the tasks of a request to run now are like any others again, as no machine can take them; why says what is missing.
 // It returns nothing for any other request.
-func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []Event {
+func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []JobEvent {
 	r := q.requests[id]
 	if r == nil || !r.Now || len(r.classes) == 0 {
 		return nil
 	}
 	j := r.classes[0].job
-	var tasks []Range
+	var tasks []IndexRange
 	for i, s := range j.state {
 		if s == roost.Idle && j.class(i).request == r {
 			tasks = appendIndex(tasks, i)
@@ -98,31 +98,31 @@ func (q *Queue) DenyRun(now time.Time, id RequestID, why string) []Event {
 	if len(tasks) == 0 {
 		return nil
 	}
-	return []Event{{What: RunDenied, Time: now.UnixNano(), Job: j.seq, Ranges: j.whole(Target{Ranges: tasks}).Ranges, Reason: why}}
+	return []JobEvent{{Type: RunDenied, Time: now.UnixNano(), Job: j.seq, Ranges: j.wholeGangs(TaskSelector{Ranges: tasks}).Ranges, Reason: why}}
 }
 
 // runRequested folds in that tasks are to run now.
-func (q *Queue) runRequested(j *job, e Event) {
-	order := &runOrder{by: e.By, at: e.Time, where: anywhere}
+func (q *Queue) runRequested(j *job, e JobEvent) {
+	order := &runOrder{by: e.RequestedBy, at: e.Time, where: anywhere}
 	if len(e.Hosts) > 0 {
 		order.where = strings.Join(e.Hosts, "+")
 	}
 	j.runDenied = ""
-	q.each(j, e, func(j *job, i int) {
+	q.changeTasks(j, e, func(j *job, i int) {
 		if j.state[i] == roost.Idle {
 			j.order(i, order)
-			q.reclass(j, i)
+			q.updateRestoreClass(j, i)
 		}
 	})
 }
 
 // runDenied folds in that tasks cannot run now.
-func (q *Queue) runDenied(j *job, e Event) {
+func (q *Queue) runDenied(j *job, e JobEvent) {
 	j.runDenied = e.Reason
-	q.each(j, e, func(j *job, i int) {
+	q.changeTasks(j, e, func(j *job, i int) {
 		if j.state[i] == roost.Idle {
 			delete(j.urgent, i)
-			q.reclass(j, i)
+			q.updateRestoreClass(j, i)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func (j *job) runNowStatus() (s RunNowStatus) {
 // appendUrgent adds what is asked for to run now to a snapshot.
 func (j *job) appendUrgent(b []byte) []byte {
 	var all []*runOrder
-	tasks := map[*runOrder][]Range{}
+	tasks := map[*runOrder][]IndexRange{}
 	for i := range j.state {
 		if o := j.urgent[i]; o != nil {
 			if tasks[o] == nil {
@@ -204,25 +204,25 @@ func (j *job) appendUrgent(b []byte) []byte {
 		}
 	}
 	for _, o := range all {
-		b = message(b, sUrgent, func(b []byte) []byte {
-			b = text(number(text(b, 1, o.by), 2, uint64(o.at)), 3, o.where)
+		b = appendMessage(b, sUrgent, func(b []byte) []byte {
+			b = appendText(appendNumber(appendText(b, 1, o.by), 2, uint64(o.at)), 3, o.where)
 			for _, r := range tasks[o] {
-				b = message(b, 4, func(b []byte) []byte { return number(number(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+				b = appendMessage(b, 4, func(b []byte) []byte { return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
 			}
 			return b
 		})
 	}
-	return text(b, sDenied, j.runDenied)
+	return appendText(b, sDenied, j.runDenied)
 }
 
 // savedOrder is a runOrder of a snapshot, and of which tasks.
 type savedOrder struct {
 	runOrder
-	tasks []Range
+	tasks []IndexRange
 }
 
 func (o *savedOrder) decode(b []byte, tasks int) error {
-	return fields(b, func(f field) error {
+	return eachField(b, func(f encodedField) error {
 		switch f.number {
 		case 1:
 			o.by = string(f.bytes)

@@ -11,18 +11,18 @@ import (
 )
 
 // urgent lists the requests to run now, with how many tasks each has ready, and where their machines are to be.
-func (d *desk) urgent() (list []string) {
-	for _, id := range d.q.Requests() {
-		if r, _ := d.q.Request(id); r.Now && r.Ready > 0 {
+func (d *testQueue) urgent() (list []string) {
+	for _, id := range d.queue.Requests() {
+		if r, _ := d.queue.Request(id); r.Now && r.Ready > 0 {
 			list = append(list, fmt.Sprintf("%d of %s", r.Ready, r.Owner))
 		}
 	}
 	return list
 }
 
-func (d *desk) runNow(id roost.JobID, hosts []string, ranges ...Range) {
+func (d *testQueue) runNow(id roost.JobID, hosts []string, ranges ...IndexRange) {
 	d.Helper()
-	events, err := d.q.RunNow(d.now, root, Target{Job: id, Ranges: ranges}, hosts)
+	events, err := d.queue.RunNow(d.now, root, TaskSelector{Job: id, Ranges: ranges}, hosts)
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -31,21 +31,21 @@ func (d *desk) runNow(id roost.JobID, hosts []string, ranges ...Range) {
 
 // A job that is to run now makes a request of its own, also after a restart, until its attempt has ended; then it is a job like any other.
 func TestRunNowOnce(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	first, second := d.submit(1, "MaxRetries = 3"), d.submit(1, "MaxRetries = 3")
 	d.runNow(second, nil)
-	d.q = d.copied()
+	d.queue = d.restoredCopy()
 	if got := fmt.Sprint(d.urgent()); got != "[1 of alice]" {
 		t.Fatalf("to run now: %s", got)
 	}
-	if s := d.q.RunNowStatus(second.Seq); s.By != "root" || s.Pending != 1 || s.Hosts != nil {
+	if s := d.queue.RunNowStatus(second.Seq); s.By != "root" || s.Pending != 1 || s.Hosts != nil {
 		t.Fatalf("it is told as %+v", s)
 	}
 	var a roost.AttemptID
-	for _, id := range d.q.Requests() {
-		if r, _ := d.q.Request(id); r.Now {
-			task, _ := d.q.Next(id)
-			e, attempt, err := d.q.Assign(d.now, task, "n", "unix:/n", 1)
+	for _, id := range d.queue.Requests() {
+		if r, _ := d.queue.Request(id); r.Now {
+			task, _ := d.queue.NextTask(id)
+			e, attempt, err := d.queue.AssignNext(d.now, task, "n", "unix:/n", 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -56,12 +56,12 @@ func TestRunNowOnce(t *testing.T) {
 	if a.Task.Job != second {
 		t.Fatalf("%v starts, want one of %v", a, second)
 	}
-	e, _ := d.q.Start(d.now, a)
+	e, _ := d.queue.RecordStarted(d.now, a)
 	d.apply(e)
-	if s := d.q.RunNowStatus(second.Seq); s.Pending != 0 {
+	if s := d.queue.RunNowStatus(second.Seq); s.Pending != 0 {
 		t.Fatalf("it runs, and is told as %+v", s)
 	}
-	d.end(a, Exit{Code: 1})
+	d.end(a, AttemptExit{Code: 1})
 	if got := d.urgent(); got != nil {
 		t.Fatalf("after its attempt: %v", got)
 	}
@@ -72,27 +72,27 @@ func TestRunNowOnce(t *testing.T) {
 
 // Of an array those tasks go first that are named, past its own limit, on the machines that are named.
 func TestRunNowTasks(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	id := d.submit(5, `Array = true; MaxRunning = 1`)
 	d.start()
-	d.runNow(id, []string{"n1", "n2.x"}, Range{2, 3})
+	d.runNow(id, []string{"n1", "n2.x"}, IndexRange{2, 3})
 	if got := fmt.Sprint(d.urgent()); got != "[2 of alice]" {
 		t.Fatalf("to run now: %s", got)
 	}
-	for _, request := range d.q.Requests() {
-		r, _ := d.q.Request(request)
+	for _, request := range d.queue.Requests() {
+		r, _ := d.queue.Request(request)
 		if named := strings.Contains(r.Ad, `substr(TARGET.Machine,0,3) == "n1."`) && strings.Contains(r.Ad, `TARGET.Machine == "n2.x"`); named != r.Now {
 			t.Errorf("request %d, to run now: %v, has the ad %s", request, r.Now, r.Ad)
 		}
 	}
 	for _, want := range []int{2, 3} {
-		for _, request := range d.q.Requests() {
-			if r, _ := d.q.Request(request); r.Now {
-				task, ok := d.q.Next(request)
+		for _, request := range d.queue.Requests() {
+			if r, _ := d.queue.Request(request); r.Now {
+				task, ok := d.queue.NextTask(request)
 				if !ok || task.Index != want {
 					t.Fatalf("task %d comes next, want %d", task.Index, want)
 				}
-				e, _, _ := d.q.Assign(d.now, task, "n1", "unix:/n", 1)
+				e, _, _ := d.queue.AssignNext(d.now, task, "n1", "unix:/n", 1)
 				d.apply(e)
 			}
 		}
@@ -104,50 +104,50 @@ func TestRunNowTasks(t *testing.T) {
 
 // What cannot run now takes its turn again, and the reason is told.
 func TestRunNowDenied(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	id := d.submit(1, "")
-	usual := d.q.Requests()[0]
+	usual := d.queue.Requests()[0]
 	d.runNow(id, nil)
-	if events := d.q.DenyRun(d.now, usual, "no"); events != nil {
+	if events := d.queue.DenyRun(d.now, usual, "no"); events != nil {
 		t.Fatalf("a request that takes its turn is denied: %v", events)
 	}
-	for _, request := range d.q.Requests() {
-		d.apply(d.q.DenyRun(d.now, request, "no machine has room")...)
+	for _, request := range d.queue.Requests() {
+		d.apply(d.queue.DenyRun(d.now, request, "no machine has room")...)
 	}
-	d.q = d.copied()
-	if s := d.q.RunNowStatus(id.Seq); s.Pending != 0 || s.Denied != "no machine has room" || s.By != "" {
+	d.queue = d.restoredCopy()
+	if s := d.queue.RunNowStatus(id.Seq); s.Pending != 0 || s.Denied != "no machine has room" || s.By != "" {
 		t.Fatalf("it is told as %+v", s)
 	}
 	if got := d.urgent(); got != nil {
 		t.Fatalf("to run now: %v", got)
 	}
 	d.runNow(id, nil)
-	if s := d.q.RunNowStatus(id.Seq); s.Pending != 1 || s.Denied != "" {
+	if s := d.queue.RunNowStatus(id.Seq); s.Pending != 1 || s.Denied != "" {
 		t.Fatalf("asked for again it is told as %+v", s)
 	}
 }
 
 // Only who administers may, and only of what waits for nothing but a machine.
 func TestRunNowRefused(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	held, running, array := d.submit(1, "HoldOnSubmit = true"), d.submit(1, ""), roost.JobID{}
 	d.start()
 	array = d.submit(3, "Array = true")
 	gang := d.submit(4, "GangSize = 2")
 	for _, c := range []struct {
-		who   Submitter
-		t     Target
+		who   CallerIdentity
+		t     TaskSelector
 		hosts []string
 		want  error
 	}{
-		{alice, Target{Job: array, Ranges: []Range{{0, 0}}}, nil, roost.PermissionDenied},
-		{root, Target{Job: held}, nil, roost.Conflict}, {root, Target{Job: running}, nil, roost.Conflict},
-		{root, Target{Job: roost.JobID{Seq: 99, Host: "h"}}, nil, roost.NotFound},
-		{root, Target{Job: array}, nil, ErrPart}, {root, Target{Job: array, Ranges: []Range{{7, 7}}}, nil, ErrNoSubjob},
-		{root, Target{Job: gang, Ranges: []Range{{0, 1}}}, nil, ErrPart},
-		{root, Target{Job: array, Ranges: []Range{{0, 0}}}, []string{"n1*"}, roost.Invalid}, {root, Target{Job: array, Ranges: []Range{{0, 0}}}, []string{""}, roost.Invalid},
+		{alice, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, nil, roost.PermissionDenied},
+		{root, TaskSelector{Job: held}, nil, roost.Conflict}, {root, TaskSelector{Job: running}, nil, roost.Conflict},
+		{root, TaskSelector{Job: roost.JobID{Seq: 99, Host: "h"}}, nil, roost.NotFound},
+		{root, TaskSelector{Job: array}, nil, ErrWholeJobOnly}, {root, TaskSelector{Job: array, Ranges: []IndexRange{{7, 7}}}, nil, ErrNoSubjob},
+		{root, TaskSelector{Job: gang, Ranges: []IndexRange{{0, 1}}}, nil, ErrWholeJobOnly},
+		{root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{"n1*"}, roost.Invalid}, {root, TaskSelector{Job: array, Ranges: []IndexRange{{0, 0}}}, []string{""}, roost.Invalid},
 	} {
-		if events, err := d.q.RunNow(d.now, c.who, c.t, c.hosts); !errors.Is(err, c.want) {
+		if events, err := d.queue.RunNow(d.now, c.who, c.t, c.hosts); !errors.Is(err, c.want) {
 			t.Errorf("%v by %s: %v, %v; want %v", c.t, c.who.User, events, err, c.want)
 		}
 	}
@@ -155,19 +155,19 @@ func TestRunNowRefused(t *testing.T) {
 
 // Gangs run now as they start at any time: whole. What has run once is asked for with the rest.
 func TestRunNowGang(t *testing.T) {
-	d := newDesk(t)
+	d := newTestQueue(t)
 	id := d.submit(4, "GangSize = 2")
 	d.runNow(id, nil)
 	start := func(now bool) (attempts []roost.AttemptID) {
-		for _, request := range d.q.Requests() {
-			r, _ := d.q.Request(request)
-			if size, _ := d.q.Gang(request); size != 2 || r.Now != now {
+		for _, request := range d.queue.Requests() {
+			r, _ := d.queue.Request(request)
+			if size, _ := d.queue.NextGang(request); size != 2 || r.Now != now {
 				continue
 			}
-			if _, mixed := d.q.Lead(request); mixed {
+			if _, mixed := d.queue.GangRequest(request); mixed {
 				t.Fatalf("request %d is told to lead others", request)
 			}
-			events, attempts, ok := d.q.AssignGang(d.now, request, []Seat{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}})
+			events, attempts, ok := d.queue.AssignGang(d.now, request, []GangClaim{{Node: "a", Claim: 1}, {Node: "b", Claim: 2}})
 			if !ok {
 				t.Fatal("no gang starts")
 			}
@@ -178,7 +178,7 @@ func TestRunNowGang(t *testing.T) {
 	}
 	first := start(true)
 	for _, a := range first {
-		e, _ := d.q.Lose(d.now, a, "gone")
+		e, _ := d.queue.RecordLost(d.now, a, "gone")
 		d.apply(e)
 	}
 	if got := start(true); len(got) != 2 || got[0].Task.Index != 2 {
@@ -193,10 +193,10 @@ func TestRunNowGang(t *testing.T) {
 }
 
 // urge asks for tasks to run now, or denies that, at random.
-func (d *desk) urge(rng *rand.Rand, t Target) (events []Event) {
+func (d *testQueue) urge(rng *rand.Rand, t TaskSelector) (events []JobEvent) {
 	if rng.IntN(2) == 0 {
-		return d.q.DenyRun(d.now, RequestID(1+rng.IntN(int(d.q.lastRequest)+1)), "no room")
+		return d.queue.DenyRun(d.now, RequestID(1+rng.IntN(int(d.queue.lastRequest)+1)), "no room")
 	}
-	events, _ = d.q.RunNow(d.now, root, t, [][]string{nil, {"n1"}, {"n1", "n2.x"}}[rng.IntN(3)])
+	events, _ = d.queue.RunNow(d.now, root, t, [][]string{nil, {"n1"}, {"n1", "n2.x"}}[rng.IntN(3)])
 	return events
 }

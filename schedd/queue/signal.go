@@ -10,11 +10,11 @@ import (
 // ErrSignal says that there is no signal of that name.
 var ErrSignal = fmt.Errorf("%w: there is no signal of that name or number", roost.Invalid)
 
-// Signal decides to send the running tasks of a target a signal of that name, and says to which attempts: the event alone sends nothing, so that a
+// SignalTasks decides to send the running tasks of a target a signal of that name, and says to which attempts: the event alone sends nothing, so that a
 // replay does not either. It reaches only what runs (POSIX, qsig): a name of "" is that of no signal, and refused where any other would be taken.
-func (q *Queue) Signal(now time.Time, who Submitter, t Target, name string) ([]Event, []roost.AttemptID, error) {
+func (q *Queue) SignalTasks(now time.Time, who CallerIdentity, t TaskSelector, name string) ([]JobEvent, []roost.AttemptID, error) {
 	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Starting } // both are R in PBS
-	events, err := q.change(now, who, t, Event{What: Signalled, Reason: name}, running)
+	events, err := q.decideChange(now, who, t, JobEvent{Type: Signalled, Reason: name}, running)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -23,8 +23,8 @@ func (q *Queue) Signal(now time.Time, who Submitter, t Target, name string) ([]E
 	}
 	var to []roost.AttemptID
 	j := q.jobs[t.Job.Seq]
-	j.whole(t).each(len(j.state), func(i int) {
-		if running(j.state[i]) && !j.follows(i) {
+	j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
+		if running(j.state[i]) && !j.isSecondary(i) {
 			to = append(to, q.attemptOf(j, i))
 		}
 	})

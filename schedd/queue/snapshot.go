@@ -9,35 +9,35 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// Unsaved drains the jobs that have changed since the last checkpoint; gone tells which of them are not in the queue any more.
-func (q *Queue) Unsaved() []uint64 { return drain(&q.unsaved) }
+// TakeUnsaved drains the jobs that have changed since the last checkpoint; gone tells which of them are not in the queue any more.
+func (q *Queue) TakeUnsaved() []uint64 { return takeAll(&q.unsavedJobs) }
 
 // The fields of a snapshot. Tasks come in runs: of one state, of one note, of successes.
 const (
 	sAdmitted = iota + 1
 	sStates
 	sRecord
-	sFree
-	sMet
+	sUnblocked
+	sResolved
 	sNode // before the successes that refer to it
 	sFinished
 	sBegan
 	sEnded
-	sRank
-	sSince
-	sPast  // of tasks that run: the ad with which they began, and which they are
-	sAdded // what others have said of it
-	sOn    // that are to come yet; so the next
-	sSync
-	sRival
-	sStopped
-	sBarren
+	sOrderRank
+	sOrderTime
+	sOldAd          // of tasks that run: the ad with which they began, and which they are
+	sAdded          // what others have said of it
+	sExpectedBefore // that are to come yet; so the next
+	sExpectedSync
+	sRunOne
+	sRunOneStarted
+	sRemovedUnstarted
 	sDue // its start time has come, though it waits for others
-	sEntered
-	sWaiting
+	sEligibleSince
+	sWaitingSince
 	sWaited
-	sAbove
-	sUnsure
+	sMaxUnrecorded
+	sAttemptMayLive
 	sUrgent // tasks that are to run now
 	sDenied // why they could not
 )
@@ -48,42 +48,42 @@ func (q *Queue) Snapshot(seq uint64) ([]byte, bool) {
 	if j == nil {
 		return nil, false
 	}
-	sub := *j.sub
-	sub.Unasked = q.unasked[seq]
-	admitted := Event{What: Submitted, Time: j.submitted, Job: j.seq, Submission: &sub}
-	b := message(nil, sAdmitted, func([]byte) []byte { return AppendEvent(nil, &admitted) })
+	sub := *j.submission
+	sub.DeferredAdmission = q.deferredJobs[seq]
+	admitted := JobEvent{Type: Submitted, Time: j.submitted, Job: j.seq, Submission: &sub}
+	b := appendMessage(nil, sAdmitted, func([]byte) []byte { return AppendEvent(nil, &admitted) })
 	for first := 0; first < len(j.state); {
-		last := runOf(j.state, first)
-		b = message(b, sStates, func(b []byte) []byte {
-			return number(number(b, 1, uint64(last-first+1)), 2, uint64(j.state[first]))
+		last := runEnd(j.state, first)
+		b = appendMessage(b, sStates, func(b []byte) []byte {
+			return appendNumber(appendNumber(b, 1, uint64(last-first+1)), 2, uint64(j.state[first]))
 		})
 		first = last + 1
 	}
-	b = j.book.append(b)
-	if !j.blocked() {
-		b = number(b, sFree, 1)
+	b = j.records.append(b)
+	if !j.isBlocked() {
+		b = appendNumber(b, sUnblocked, 1)
 	}
-	for i, w := range j.sub.Waits {
-		if !slices.Contains(j.waits, w) {
-			b = number(b, sMet, uint64(i+1))
+	for i, w := range j.submission.Dependencies {
+		if !slices.Contains(j.dependencies, w) {
+			b = appendNumber(b, sResolved, uint64(i+1))
 		}
 	}
-	b = number(number(b, sBegan, uint64(j.began)), sEnded, uint64(j.ended))
-	if j.rank != j.seq {
-		b = number(number(b, sRank, j.rank), sSince, uint64(j.since))
+	b = appendNumber(appendNumber(b, sBegan, uint64(j.firstStarted)), sEnded, uint64(j.lastEnded))
+	if j.orderRank != j.seq {
+		b = appendNumber(appendNumber(b, sOrderRank, j.orderRank), sOrderTime, uint64(j.orderTime))
 	}
-	return j.appendUrgent(j.distrust.append(j.eligible.append(j.relations(j.appendPast(b))))), true
+	return j.appendUrgent(j.distrust.append(j.eligible.append(j.dependencyState(j.appendOldAds(b))))), true
 }
 
-// appendPast adds what tasks that run began with, where the job has been altered since.
-func (j *job) appendPast(b []byte) []byte {
-	if j.active == 0 || !slices.ContainsFunc(j.classes, func(c *class) bool { return c.past != nil }) {
+// appendOldAds adds what tasks that run began with, where the job has been altered since.
+func (j *job) appendOldAds(b []byte) []byte {
+	if j.active == 0 || !slices.ContainsFunc(j.classes, func(c *taskClass) bool { return c.oldAd != nil }) {
 		return b
 	}
-	var all []*past
-	tasks := map[*past][]Range{}
+	var all []*oldAd
+	tasks := map[*oldAd][]IndexRange{}
 	for i, s := range j.state {
-		if p := j.class(i).past; p != nil && s.Active() {
+		if p := j.class(i).oldAd; p != nil && s.IsActive() {
 			if tasks[p] == nil {
 				all = append(all, p)
 			}
@@ -91,10 +91,10 @@ func (j *job) appendPast(b []byte) []byte {
 		}
 	}
 	for _, p := range all {
-		b = message(b, sPast, func(b []byte) []byte {
-			b = text(b, 1, p.ad)
+		b = appendMessage(b, sOldAd, func(b []byte) []byte {
+			b = appendText(b, 1, p.ad)
 			for _, r := range tasks[p] {
-				b = message(b, 2, func(b []byte) []byte { return number(number(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
+				b = appendMessage(b, 2, func(b []byte) []byte { return appendNumber(appendNumber(b, 1, uint64(r.First)), 2, uint64(r.Last)) })
 			}
 			return b
 		})
@@ -102,8 +102,8 @@ func (j *job) appendPast(b []byte) []byte {
 	return b
 }
 
-// runOf returns the last index of the run of equal things that begins at first.
-func runOf[T comparable](list []T, first int) int {
+// runEnd returns the last index of the run of equal things that begins at first.
+func runEnd[T comparable](list []T, first int) int {
 	last := first
 	for last+1 < len(list) && list[last+1] == list[first] {
 		last++
@@ -112,74 +112,74 @@ func runOf[T comparable](list []T, first int) int {
 }
 
 // append adds what is known of tasks beyond their states.
-func (b *book) append(buf []byte) []byte {
+func (b *taskRecords) append(buf []byte) []byte {
 	for _, name := range b.nodes {
 		buf = protowire.AppendString(protowire.AppendTag(buf, sNode, protowire.BytesType), name)
 	}
 	for first := 0; first < len(b.refs); {
 		last := first
 		switch b.refs[first].kind() {
-		case kindOwn:
-			buf = message(buf, sRecord, func(buf []byte) []byte { return b.written(first).append(number(buf, 1, uint64(first))) })
-		case kindNote:
-			last = runOf(b.refs, first)
-			buf = message(buf, sRecord, func(buf []byte) []byte {
-				return number(b.at(first).append(number(buf, 1, uint64(first))), 19, uint64(last))
+		case refOwn:
+			buf = appendMessage(buf, sRecord, func(buf []byte) []byte { return b.own(first).append(appendNumber(buf, 1, uint64(first))) })
+		case refShared:
+			last = runEnd(b.refs, first)
+			buf = appendMessage(buf, sRecord, func(buf []byte) []byte {
+				return appendNumber(b.get(first).append(appendNumber(buf, 1, uint64(first))), 19, uint64(last))
 			})
-		case kindFinished:
-			for last+1 < len(b.refs) && b.refs[last+1].kind() == kindFinished {
+		case refSuccess:
+			for last+1 < len(b.refs) && b.refs[last+1].kind() == refSuccess {
 				last++
 			}
-			buf = message(buf, sFinished, func(buf []byte) []byte { return b.appendFinished(buf, first, last) })
+			buf = appendMessage(buf, sFinished, func(buf []byte) []byte { return b.appendSuccesses(buf, first, last) })
 		}
 		first = last + 1
 	}
 	return buf
 }
 
-func (r *record) append(b []byte) []byte {
-	b = number(b, 2, uint64(r.attempt))
-	b = text(b, 3, r.node)
-	b = text(b, 4, r.address)
-	b = number(b, 5, r.claim)
-	b = number(b, 6, uint64(r.assigned))
-	b = number(b, 7, uint64(r.started))
-	b = number(b, 8, uint64(r.ended))
-	b = number(b, 9, uint64(r.own))
-	b = number(b, 10, uint64(r.machine))
-	b = truth(b, 11, r.live)
-	b = text(b, 12, r.hold)
-	b = truth(b, 13, r.held)
-	b = text(b, 14, r.by)
-	b = truth(b, 15, r.removed)
-	b = text(b, 16, r.reason)
-	b = truth(b, 17, r.force)
+func (r *taskRecord) append(b []byte) []byte {
+	b = appendNumber(b, 2, uint64(r.attempt))
+	b = appendText(b, 3, r.node)
+	b = appendText(b, 4, r.address)
+	b = appendNumber(b, 5, r.claim)
+	b = appendNumber(b, 6, uint64(r.assigned))
+	b = appendNumber(b, 7, uint64(r.started))
+	b = appendNumber(b, 8, uint64(r.ended))
+	b = appendNumber(b, 9, uint64(r.jobFailures))
+	b = appendNumber(b, 10, uint64(r.machineFailures))
+	b = appendBool(b, 11, r.live)
+	b = appendText(b, 12, r.holdReason)
+	b = appendBool(b, 13, r.holdWanted)
+	b = appendText(b, 14, r.requestedBy)
+	b = appendBool(b, 15, r.removeWanted)
+	b = appendText(b, 16, r.reason)
+	b = appendBool(b, 17, r.force)
 	if r.exit != nil {
-		b = message(b, 18, r.exit.append)
+		b = appendMessage(b, 18, r.exit.append)
 	}
-	if r.saves != nil {
-		b = message(b, 20, r.saves.append)
+	if r.checkpoints != nil {
+		b = appendMessage(b, 20, r.checkpoints.append)
 	}
-	b = text(b, 21, r.place)
-	b = text(b, 22, r.owner)
-	b = truth(b, 23, r.both)
-	b = truth(b, 24, r.requeued)
-	b = number(b, 25, uint64(r.spoiled))
+	b = appendText(b, 21, r.placement)
+	b = appendText(b, 22, r.ownerReason)
+	b = appendBool(b, 23, r.alsoByUser)
+	b = appendBool(b, 24, r.requeueWanted)
+	b = appendNumber(b, 25, uint64(r.lastMachineFailure))
 	return b
 }
 
-// put sets the state of a restored task, which may be any.
-func (q *Queue) put(j *job, i int, to roost.TaskState) {
+// restoreState sets the state of a restored task, which may be any.
+func (q *Queue) restoreState(j *job, i int, to roost.TaskState) {
 	from := j.state[i]
 	if from == to {
 		return
 	}
 	j.state[i] = to
-	j.gangs.moved(i, from, to)
+	j.gangs.taskMoved(i, from, to)
 	j.counts[from]--
 	j.counts[to]++
-	j.show(i)
-	if to.Final() {
+	j.updateUserState(i)
+	if to.IsFinal() {
 		q.countOpen(j, -1)
 		j.class(i).open--
 	}
@@ -189,18 +189,18 @@ func (q *Queue) put(j *job, i int, to roost.TaskState) {
 // LastSeq is the highest number that was given to a job; Resume raises it after a restart.
 func (q *Queue) LastSeq() uint64 { return q.lastSeq }
 
-// Resume makes the next job's number higher than seq.
-func (q *Queue) Resume(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
+// RaiseLastSeq makes the next job's number higher than seq.
+func (q *Queue) RaiseLastSeq(seq uint64) { q.lastSeq = max(q.lastSeq, seq) }
 
 // DecodeSubmission reads the job's own part of a snapshot, for the history.
-func DecodeSubmission(snapshot []byte) (Event, error) {
+func DecodeSubmission(snapshot []byte) (JobEvent, error) {
 	num, _, n := protowire.ConsumeTag(snapshot)
 	if n < 0 || num != 1 {
-		return Event{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
+		return JobEvent{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
 	}
 	b, m := protowire.ConsumeBytes(snapshot[n:])
 	if m < 0 {
-		return Event{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
+		return JobEvent{}, fmt.Errorf("snapshot of a job: %w", roost.Invalid)
 	}
 	return DecodeEvent(b)
 }

@@ -2,7 +2,7 @@
 //
 // Who is alone may have all slots. A free slot goes to the user who has fewest, and of those to whom one was given the longest ago; a user's own transfers
 // come in the order in which they were asked for. Where somebody waits who has two fewer than another, the other gives one back at once, that of the
-// transfer which has it for the shortest time. With one fewer they take turns: a slot changes hands when it was held for a [Turn]. A transfer that has to give its
+// transfer which has it for the shortest time. With one fewer they take turns: a slot changes hands when it was held for a [TurnLength]. A transfer that has to give its
 // slot back goes on when its user has one again, before those that have not begun: so a user never has more under way than there are slots.
 //
 // Times come as arguments. Add and Remove take in what happened, and Todo says what follows.
@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// Turn is how long a slot is held while somebody waits who has only one fewer.
-const Turn = 10 * time.Second
+// TurnLength is how long a slot is held while somebody waits who has only one fewer.
+const TurnLength = 10 * time.Second
 
-// Transfer is the number of one that wants a slot.
-type Transfer uint64
+// TransferID is the number of one that wants a slot.
+type TransferID uint64
 
-// Change says that a transfer has a slot from now on, or has none any more.
-type Change struct {
-	Transfer Transfer
-	Runs     bool
+// SlotChange says that a transfer has a slot from now on, or has none any more.
+type SlotChange struct {
+	Transfer TransferID
+	HasSlot  bool
 }
 
 // Scheduler decides which transfers have slots. It is for one goroutine.
@@ -33,35 +33,35 @@ type Scheduler struct {
 	slots     int
 	running   int
 	owners    map[string]*ownerQueue
-	transfers map[Transfer]*transferState
+	transfers map[TransferID]*transferState
 	serial    uint64 // of grants
 }
 
 // transferState is what is known of one transfer.
 type transferState struct {
-	id    Transfer
-	owner *ownerQueue
-	runs  bool
-	since time.Duration // it has its slot
-	begun uint64        // serial of its first grant
+	id         TransferID
+	owner      *ownerQueue
+	hasSlot    bool
+	grantedAt  time.Duration // it has its slot
+	firstGrant uint64        // serial of its first grant
 }
 
 // ownerQueue is one user's transfers.
 type ownerQueue struct {
-	name    string
-	running []*transferState // in the order in which they were given slots
-	paused  []*transferState // that had one, in the order in which they began
-	waiting []*transferState
-	served  uint64 // serial of the latest grant
+	name      string
+	running   []*transferState // in the order in which they were given slots
+	paused    []*transferState // that had one, in the order in which they began
+	waiting   []*transferState
+	lastGrant uint64 // serial of the latest grant
 }
 
 // New returns a scheduler of so many slots.
 func New(slots int) *Scheduler {
-	return &Scheduler{slots: slots, owners: map[string]*ownerQueue{}, transfers: map[Transfer]*transferState{}}
+	return &Scheduler{slots: slots, owners: map[string]*ownerQueue{}, transfers: map[TransferID]*transferState{}}
 }
 
 // Add takes in that a transfer of a user wants a slot.
-func (s *Scheduler) Add(id Transfer, owner string) {
+func (s *Scheduler) Add(id TransferID, owner string) {
 	if s.transfers[id] != nil {
 		panic(fmt.Sprintf("slotshare: transfer %d twice", id))
 	}
@@ -76,14 +76,14 @@ func (s *Scheduler) Add(id Transfer, owner string) {
 }
 
 // Remove takes in that a transfer wants no slot any more, whether it has one or not.
-func (s *Scheduler) Remove(id Transfer) {
+func (s *Scheduler) Remove(id TransferID) {
 	t := s.transfers[id]
 	if t == nil {
 		return
 	}
 	delete(s.transfers, id)
 	o := t.owner
-	if t.runs {
+	if t.hasSlot {
 		s.running--
 	}
 	for _, list := range []*[]*transferState{&o.running, &o.paused, &o.waiting} {
@@ -97,47 +97,47 @@ func (s *Scheduler) Remove(id Transfer) {
 }
 
 // Todo says what changes at that time, and when to ask again although nothing happens: 0 for never. Asked again at once it has nothing to say.
-func (s *Scheduler) Todo(now time.Duration) (changes []Change, again time.Duration) {
+func (s *Scheduler) Todo(now time.Duration) (changes []SlotChange, again time.Duration) {
 	for {
-		next := s.next()
+		next := s.nextOwner()
 		if next == nil {
 			return changes, 0
 		}
 		if s.running >= s.slots {
-			t, at := s.victim(next, now)
+			t, at := s.nextVictim(next, now)
 			if t == nil {
 				return changes, at
 			}
 			s.revoke(t)
-			changes = append(changes, Change{t.id, false})
+			changes = append(changes, SlotChange{t.id, false})
 		}
-		changes = append(changes, Change{s.grant(next, now).id, true})
+		changes = append(changes, SlotChange{s.grant(next, now).id, true})
 	}
 }
 
-// next is the user who gets the next slot; nil: nobody waits.
-func (s *Scheduler) next() (next *ownerQueue) {
+// nextOwner is the user who gets the next slot; nil: nobody waits.
+func (s *Scheduler) nextOwner() (next *ownerQueue) {
 	for _, name := range slices.Sorted(maps.Keys(s.owners)) {
 		o := s.owners[name]
 		if len(o.paused)+len(o.waiting) == 0 {
 			continue
 		}
-		if next == nil || cmp.Or(cmp.Compare(len(o.running), len(next.running)), cmp.Compare(o.served, next.served)) < 0 {
+		if next == nil || cmp.Or(cmp.Compare(len(o.running), len(next.running)), cmp.Compare(o.lastGrant, next.lastGrant)) < 0 {
 			next = o
 		}
 	}
 	return next
 }
 
-// victim is the transfer that gives its slot to somebody now; nil: none does, or not before that time.
-func (s *Scheduler) victim(next *ownerQueue, now time.Duration) (t *transferState, at time.Duration) {
+// nextVictim is the transfer that gives its slot to somebody now; nil: none does, or not before that time.
+func (s *Scheduler) nextVictim(next *ownerQueue, now time.Duration) (t *transferState, at time.Duration) {
 	var most *ownerQueue
 	for _, name := range slices.Sorted(maps.Keys(s.owners)) {
 		o := s.owners[name]
 		if o == next || len(o.running) == 0 {
 			continue
 		}
-		if most == nil || cmp.Or(cmp.Compare(len(most.running), len(o.running)), cmp.Compare(o.running[0].since, most.running[0].since)) < 0 {
+		if most == nil || cmp.Or(cmp.Compare(len(most.running), len(o.running)), cmp.Compare(o.running[0].grantedAt, most.running[0].grantedAt)) < 0 {
 			most = o
 		}
 	}
@@ -147,8 +147,8 @@ func (s *Scheduler) victim(next *ownerQueue, now time.Duration) (t *transferStat
 	case len(most.running) > len(next.running)+1:
 		return most.running[len(most.running)-1], 0
 	}
-	if t = most.running[0]; now-t.since < Turn {
-		return nil, t.since + Turn
+	if t = most.running[0]; now-t.grantedAt < TurnLength {
+		return nil, t.grantedAt + TurnLength
 	}
 	return t, 0
 }
@@ -161,7 +161,7 @@ func (s *Scheduler) grant(o *ownerQueue, now time.Duration) *transferState {
 	t := (*list)[0]
 	*list = slices.Delete(*list, 0, 1)
 	s.serial++
-	t.runs, t.since, t.begun, o.served = true, now, cmp.Or(t.begun, s.serial), s.serial
+	t.hasSlot, t.grantedAt, t.firstGrant, o.lastGrant = true, now, cmp.Or(t.firstGrant, s.serial), s.serial
 	o.running = append(o.running, t)
 	s.running++
 	return t
@@ -170,9 +170,9 @@ func (s *Scheduler) grant(o *ownerQueue, now time.Duration) *transferState {
 func (s *Scheduler) revoke(t *transferState) {
 	o := t.owner
 	o.running = slices.DeleteFunc(o.running, func(other *transferState) bool { return other == t })
-	at, _ := slices.BinarySearchFunc(o.paused, t, func(a, b *transferState) int { return cmp.Compare(a.begun, b.begun) })
+	at, _ := slices.BinarySearchFunc(o.paused, t, func(a, b *transferState) int { return cmp.Compare(a.firstGrant, b.firstGrant) })
 	o.paused = slices.Insert(o.paused, at, t)
-	t.runs = false
+	t.hasSlot = false
 	s.running--
 }
 
@@ -187,7 +187,7 @@ func (s *Scheduler) check() {
 			panic(fmt.Sprintf("slotshare: %s has %d, %d and %d transfers", name, len(o.running), len(o.paused), len(o.waiting)))
 		}
 		for _, t := range o.running {
-			if !t.runs || t.owner != o || s.transfers[t.id] != t {
+			if !t.hasSlot || t.owner != o || s.transfers[t.id] != t {
 				panic(fmt.Sprintf("slotshare: transfer %d of %s is not what it was", t.id, name))
 			}
 		}

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// runs follows the changes.
-type runs map[Transfer]bool
+// slotRecorder follows the changes.
+type slotRecorder map[TransferID]bool
 
-func (r runs) take(t *testing.T, s *Scheduler, now time.Duration) (again time.Duration) {
+func (r slotRecorder) applyTodo(t *testing.T, s *Scheduler, now time.Duration) (again time.Duration) {
 	t.Helper()
 	changes, again := s.Todo(now)
 	for _, c := range changes {
-		if r[c.Transfer] == c.Runs {
-			t.Fatalf("%v: transfer %d is told twice that it runs: %v", now, c.Transfer, c.Runs)
+		if r[c.Transfer] == c.HasSlot {
+			t.Fatalf("%v: transfer %d is told twice that it runs: %v", now, c.Transfer, c.HasSlot)
 		}
-		r[c.Transfer] = c.Runs
+		r[c.Transfer] = c.HasSlot
 	}
 	s.check()
 	if more, _ := s.Todo(now); len(more) > 0 {
@@ -26,7 +26,7 @@ func (r runs) take(t *testing.T, s *Scheduler, now time.Duration) (again time.Du
 	return again
 }
 
-func (s *Scheduler) has(owner string) int {
+func (s *Scheduler) slotsOf(owner string) int {
 	if o := s.owners[owner]; o != nil {
 		return len(o.running)
 	}
@@ -35,44 +35,44 @@ func (s *Scheduler) has(owner string) int {
 
 // TestShares: who is alone has all slots, and gives of them at once to who comes.
 func TestShares(t *testing.T) {
-	s, r := New(32), runs{}
-	for i := range Transfer(100) {
+	s, r := New(32), slotRecorder{}
+	for i := range TransferID(100) {
 		s.Add(i, "ann")
 	}
-	if r.take(t, s, 0); s.has("ann") != 32 || !r[31] || r[32] {
-		t.Fatalf("ann alone has %d slots", s.has("ann"))
+	if r.applyTodo(t, s, 0); s.slotsOf("ann") != 32 || !r[31] || r[32] {
+		t.Fatalf("ann alone has %d slots", s.slotsOf("ann"))
 	}
 	s.Add(1000, "bob")
-	if r.take(t, s, 1); !r[1000] || s.has("ann") != 31 || r[31] {
-		t.Fatalf("bob came, and ann has %d slots", s.has("ann"))
+	if r.applyTodo(t, s, 1); !r[1000] || s.slotsOf("ann") != 31 || r[31] {
+		t.Fatalf("bob came, and ann has %d slots", s.slotsOf("ann"))
 	}
-	for i := range Transfer(50) {
+	for i := range TransferID(50) {
 		s.Add(1001+i, "bob")
 	}
-	if r.take(t, s, 2); s.has("ann") != 16 || s.has("bob") != 16 {
-		t.Fatalf("ann has %d slots, and bob %d", s.has("ann"), s.has("bob"))
+	if r.applyTodo(t, s, 2); s.slotsOf("ann") != 16 || s.slotsOf("bob") != 16 {
+		t.Fatalf("ann has %d slots, and bob %d", s.slotsOf("ann"), s.slotsOf("bob"))
 	}
 	s.Remove(0)
-	if r.take(t, s, 3); !r[16] || s.has("ann") != 16 {
+	if r.applyTodo(t, s, 3); !r[16] || s.slotsOf("ann") != 16 {
 		t.Fatal("ann's next is not the first of those that had to stop")
 	}
-	for i := range Transfer(51) {
+	for i := range TransferID(51) {
 		s.Remove(1000 + i)
 	}
-	if r.take(t, s, 4); s.has("ann") != 32 || s.has("bob") != 0 {
-		t.Fatalf("bob has gone, and ann has %d slots", s.has("ann"))
+	if r.applyTodo(t, s, 4); s.slotsOf("ann") != 32 || s.slotsOf("bob") != 0 {
+		t.Fatalf("bob has gone, and ann has %d slots", s.slotsOf("ann"))
 	}
 }
 
 // TestTurns: more users than slots take turns, and each has had one soon.
 func TestTurns(t *testing.T) {
-	s, r := New(2), runs{}
-	for i := range Transfer(5) {
+	s, r := New(2), slotRecorder{}
+	for i := range TransferID(5) {
 		s.Add(i, fmt.Sprintf("user%d", i))
 	}
-	had, now := map[Transfer]bool{}, time.Duration(0)
+	had, now := map[TransferID]bool{}, time.Duration(0)
 	for range 10 {
-		again := r.take(t, s, now)
+		again := r.applyTodo(t, s, now)
 		for id, runs := range r {
 			had[id] = had[id] || runs
 		}
@@ -81,7 +81,7 @@ func TestTurns(t *testing.T) {
 		}
 		now = again
 	}
-	if len(had) != 5 || now > 10*Turn {
+	if len(had) != 5 || now > 10*TurnLength {
 		t.Errorf("after %v slots were had by %v", now, had)
 	}
 }
@@ -90,7 +90,7 @@ func TestTurns(t *testing.T) {
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		s, have, now, id := New(1+r.IntN(6)), runs{}, time.Duration(0), Transfer(0)
+		s, have, now, id := New(1+r.IntN(6)), slotRecorder{}, time.Duration(0), TransferID(0)
 		users := 1 + r.IntN(6)
 		for range 300 {
 			switch r.IntN(3) {
@@ -99,14 +99,14 @@ func TestRandom(t *testing.T) {
 				s.Add(id, fmt.Sprint("user", r.IntN(users)))
 			case 1:
 				if id > 0 {
-					gone := 1 + Transfer(r.IntN(int(id)))
+					gone := 1 + TransferID(r.IntN(int(id)))
 					s.Remove(gone)
 					delete(have, gone)
 				}
 			default:
-				now += time.Duration(r.Int64N(int64(Turn)))
+				now += time.Duration(r.Int64N(int64(TurnLength)))
 			}
-			have.take(t, s, now)
+			have.applyTodo(t, s, now)
 			waits, fewest, most := 0, s.slots+1, 0
 			for _, o := range s.owners {
 				most = max(most, len(o.running))

@@ -11,23 +11,23 @@ import (
 // A table holds what a map does after the same changes, also each older one that somebody still reads.
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	now, want := &Table{}, map[uint64]*Row{}
+	now, want := &Table{}, map[uint64]*JobRow{}
 	type kept struct {
 		table *Table
-		rows  map[uint64]*Row
+		rows  map[uint64]*JobRow
 	}
 	var old []kept
 	for round := range 400 {
-		changed := map[uint64]*Row{}
+		changed := map[uint64]*JobRow{}
 		for range rng.IntN(40) {
 			seq := rng.Uint64N(2000)
 			if rng.IntN(50) == 0 {
 				seq += 1 << 40
 			}
 			if changed[seq] = nil; rng.IntN(3) > 0 {
-				changed[seq] = &Row{Seq: seq}
+				changed[seq] = &JobRow{Seq: seq}
 				if rng.IntN(4) == 0 {
-					changed[seq].Rank = seq ^ 1
+					changed[seq].OrderSeq = seq ^ 1
 				}
 			}
 		}
@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 				changed[seq] = nil
 			}
 		}
-		now = now.With(changed)
+		now = now.WithRows(changed)
 		for seq, row := range changed {
 			if want[seq] = row; row == nil {
 				delete(want, seq)
@@ -52,18 +52,18 @@ func TestTable(t *testing.T) {
 				t.Fatalf("round %d: %d rows, want %d", round, k.table.Len(), len(k.rows))
 			}
 			from := rng.Uint64N(2000)
-			var got, all []*Row
-			k.table.Each(from, func(r *Row) bool { got = append(got, r); return true })
+			var got, all []*JobRow
+			k.table.Each(from, func(r *JobRow) bool { got = append(got, r); return true })
 			for _, seq := range slices.Sorted(maps.Keys(k.rows)) {
 				if k.table.Get(seq) != k.rows[seq] {
 					t.Fatalf("round %d: row %d is another", round, seq)
 				}
-				if k.rows[seq].Place() >= from {
+				if k.rows[seq].OrderNumber() >= from {
 					all = append(all, k.rows[seq])
 				}
 			}
-			slices.SortFunc(all, func(a, b *Row) int { // who was moved goes before who is there yet
-				return cmp.Or(cmp.Compare(a.Place(), b.Place()), cmp.Compare(b.Rank, a.Rank))
+			slices.SortFunc(all, func(a, b *JobRow) int { // who was moved goes before who is there yet
+				return cmp.Or(cmp.Compare(a.OrderNumber(), b.OrderNumber()), cmp.Compare(b.OrderSeq, a.OrderSeq))
 			})
 			if !slices.Equal(got, all) {
 				t.Fatalf("round %d, from %d: got %v, want %v", round, from, got, all)
@@ -93,7 +93,7 @@ func (t *Table) check(tb testing.TB) {
 		}
 		n += used
 	}
-	if n != t.n {
-		tb.Fatalf("%d rows, and it says %d", n, t.n)
+	if n != t.count {
+		tb.Fatalf("%d rows, and it says %d", n, t.count)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/startd/idle"
 )
 
-// bubble runs a test of a guard with a startd whose tasks are in one directory, on a fake clock, once the first signs were said.
-func bubble(t *testing.T, test func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd)) {
+// runInBubble runs a test of a guard with a startd whose tasks are in one directory, on a fake clock, once the first signs were said.
+func runInBubble(t *testing.T, test func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd)) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		keys, freezer := newFakeSource(), &fakeFreezer{}
@@ -22,9 +22,9 @@ func bubble(t *testing.T, test func(t *testing.T, g *guard, keys *fakeSource, fr
 		stop := g.run(t)
 		defer stop()
 		startd := connect(t, g, "a", taskDir(t, dir, "1"))
-		defer startd.die()
-		keys.see <- idle.Sight{Input: idle.Now() - time.Hour}
-		if s := <-startd.signs; s.GetUrgent() {
+		defer startd.disconnect()
+		keys.see <- idle.SourceReading{Input: idle.Now() - time.Hour}
+		if s := <-startd.observations; s.GetUrgent() {
 			t.Errorf("the first signs of a quiet machine are urgent: %v", s)
 		}
 		synctest.Wait()
@@ -34,22 +34,22 @@ func bubble(t *testing.T, test func(t *testing.T, g *guard, keys *fakeSource, fr
 
 // TestAStartdThatActsIsLeftAlone: told of a key, it has 100 ms.
 func TestAStartdThatActsIsLeftAlone(t *testing.T) {
-	bubble(t, func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.Sight{Input: idle.Now()}
+	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
+		keys.see <- idle.SourceReading{Input: idle.Now()}
 		s := startd.urgent()
 		time.Sleep(99 * time.Millisecond)
 		startd.act(s.GetSequence())
 		time.Sleep(time.Second)
 		if freezer.count() != 0 {
-			t.Errorf("the guard froze %v", freezer.got)
+			t.Errorf("the guard froze %v", freezer.frozen)
 		}
 	})
 }
 
 // TestAStartdThatSleepsIsActedFor: after 100 ms the guard freezes its tasks, says which, and forgets them when the startd has taken over.
 func TestAStartdThatSleepsIsActedFor(t *testing.T) {
-	bubble(t, func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.Sight{Input: idle.Now()}
+	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
+		keys.see <- idle.SourceReading{Input: idle.Now()}
 		s := startd.urgent()
 		time.Sleep(99 * time.Millisecond)
 		if synctest.Wait(); freezer.count() != 0 {
@@ -57,23 +57,23 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		if synctest.Wait(); freezer.count() != 1 {
-			t.Fatalf("froze %v", freezer.got)
+			t.Fatalf("froze %v", freezer.frozen)
 		}
-		told := <-startd.signs
-		if len(told.GetFrozen()) != 1 || told.GetSequence() <= s.GetSequence() {
-			t.Fatalf("it does not say what it froze: %v", told)
+		reported := <-startd.observations
+		if len(reported.GetFrozen()) != 1 || reported.GetSequence() <= s.GetSequence() {
+			t.Fatalf("it does not say what it froze: %v", reported)
 		}
 		startd.act(s.GetSequence()) // late, and before it heard
 		synctest.Wait()
 		if n := g.frozenNow(t); n != 1 {
 			t.Fatalf("%d groups are remembered, want 1", n)
 		}
-		startd.act(told.GetSequence())
+		startd.act(reported.GetSequence())
 		synctest.Wait()
 		if n := g.frozenNow(t); n != 0 {
 			t.Errorf("%d groups are remembered, want none", n)
 		}
-		for s := range startd.signs {
+		for s := range startd.observations {
 			if len(s.GetFrozen()) == 0 {
 				break
 			}
@@ -83,26 +83,26 @@ func TestAStartdThatSleepsIsActedFor(t *testing.T) {
 
 // TestNobodyIsThere: the tasks of a startd that is dead are frozen at once, and what was not acted on when it died, too.
 func TestNobodyIsThere(t *testing.T) {
-	bubble(t, func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
-		keys.see <- idle.Sight{Input: idle.Now()}
+	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
+		keys.see <- idle.SourceReading{Input: idle.Now()}
 		startd.urgent()
-		startd.die()
+		startd.disconnect()
 		if synctest.Wait(); freezer.count() != 1 {
-			t.Fatalf("froze %v when it died with a duty", freezer.got)
+			t.Fatalf("froze %v when it died with a duty", freezer.frozen)
 		}
 		began := time.Now()
-		if r, err := g.decide(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || r.GetPause().GetBy() != "ann" || time.Since(began) > 0 {
+		if r, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || r.GetPause().GetBy() != "ann" || time.Since(began) > 0 {
 			t.Errorf("paused: %v, %v after %v", r, err, time.Since(began))
 		}
 		if freezer.count() != 2 {
-			t.Errorf("froze %v, want the group again", freezer.got)
+			t.Errorf("froze %v, want the group again", freezer.frozen)
 		}
 	})
 }
 
 // TestAPauseWaitsForTheStartd: the answer to "roost pause" comes when the tasks stand, and it outlives the guard.
 func TestAPauseWaitsForTheStartd(t *testing.T) {
-	bubble(t, func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
+	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		go func() {
 			s := startd.urgent()
 			time.Sleep(40 * time.Millisecond)
@@ -110,14 +110,14 @@ func TestAPauseWaitsForTheStartd(t *testing.T) {
 		}()
 		began := time.Now()
 		p := newPause(0, "ann", "a talk", time.Now(), "", 0)
-		reply, err := g.decide(t.Context(), p, func() {}, began)
+		reply, err := g.setPause(t.Context(), p, func() {}, began)
 		if took := time.Since(began); err != nil || took != 40*time.Millisecond || reply.GetTook() != int64(took) || freezer.count() != 0 {
-			t.Errorf("%v, %v after %v, froze %v", reply, err, took, freezer.got)
+			t.Errorf("%v, %v after %v, froze %v", reply, err, took, freezer.frozen)
 		}
 		if mine, err := g.Mine(t.Context(), &wire.MineRequest{}); err != nil || mine.GetSigns().GetPause().GetReason() != "a talk" || len(mine.GetStartds()) != 1 {
 			t.Errorf("mine: %v, %v", mine, err)
 		}
-		if reply, err = g.decide(t.Context(), nil, func() {}, time.Now()); err != nil || reply.GetPause() != nil {
+		if reply, err = g.setPause(t.Context(), nil, func() {}, time.Now()); err != nil || reply.GetPause() != nil {
 			t.Errorf("resumed: %v, %v", reply, err)
 		}
 	})
@@ -133,7 +133,7 @@ func TestATimedPauseEnds(t *testing.T) {
 		if err := savePause(g.dir, p); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := g.decide(t.Context(), p, func() {}, time.Now()); err != nil {
+		if _, err := g.setPause(t.Context(), p, func() {}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour - time.Second)
@@ -152,18 +152,18 @@ func TestATimedPauseEnds(t *testing.T) {
 
 // TestAServerTakesNoNotice: the tasks of a startd whose policy does not look at people are stopped by the owner's word alone.
 func TestAServerTakesNoNotice(t *testing.T) {
-	bubble(t, func(t *testing.T, g *guard, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
+	runInBubble(t, func(t *testing.T, g *daemonContext, keys *fakeSource, freezer *fakeFreezer, startd *fakeStartd) {
 		server := connect(t, g, "b", taskDir(t, t.TempDir(), "1"))
 		synctest.Wait()
-		server.die()
-		keys.see <- idle.Sight{Input: idle.Now()}
+		server.disconnect()
+		keys.see <- idle.SourceReading{Input: idle.Now()}
 		startd.act(startd.urgent().GetSequence())
 		time.Sleep(time.Second)
 		if freezer.count() != 0 {
-			t.Fatalf("a key froze %v", freezer.got)
+			t.Fatalf("a key froze %v", freezer.frozen)
 		}
-		if _, err := g.decide(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || freezer.count() != 2 {
-			t.Errorf("a pause froze %v: %v", freezer.got, err)
+		if _, err := g.setPause(t.Context(), newPause(0, "ann", "", time.Now(), "", 0), func() {}, time.Now()); err != nil || freezer.count() != 2 {
+			t.Errorf("a pause froze %v: %v", freezer.frozen, err)
 		}
 	})
 }
@@ -173,7 +173,7 @@ func TestTheOwnersFile(t *testing.T) {
 	dir := t.TempDir()
 	keys := newFakeSource()
 	g := testGuard(t, dir, keys)
-	g.state.saw(idle.Sight{Name: "keys", Health: idle.Well, Reach: idle.Hardware}, idle.Now())
+	g.state.update(idle.SourceReading{Name: "keys", Health: idle.Healthy, Coverage: idle.Hardware}, idle.Now())
 	file := filepath.Join(dir, "owner.hcl")
 	for i, step := range []struct {
 		text, busy, pause string
@@ -191,9 +191,9 @@ func TestTheOwnersFile(t *testing.T) {
 		}
 		before := g.state.rules.version
 		g.readRules()
-		s := g.state.signs()
-		if !strings.HasPrefix(s.GetBusy(), step.busy) || step.busy == "" && s.GetBusy() != "" || s.GetPause().GetReason() != step.pause || len(g.state.rules.owners) != step.owners {
-			t.Errorf("step %d: busy %q, pause %v, owners %v", i, s.GetBusy(), s.GetPause(), g.state.rules.owners)
+		s := g.state.currentObservations()
+		if !strings.HasPrefix(s.GetBusy(), step.busy) || step.busy == "" && s.GetBusy() != "" || s.GetPause().GetReason() != step.pause || len(g.state.rules.pauseUsers) != step.owners {
+			t.Errorf("step %d: busy %q, pause %v, owners %v", i, s.GetBusy(), s.GetPause(), g.state.rules.pauseUsers)
 		}
 		if step.text != "" && (s.GetOwnerRules() != before+1 || g.state.rules.version != before+1) {
 			t.Errorf("step %d: version %d after %d", i, s.GetOwnerRules(), before)
@@ -206,31 +206,31 @@ func TestTheOwnersFile(t *testing.T) {
 }
 
 // frozenNow is how many groups the guard froze and nobody has taken over.
-func (g *guard) frozenNow(t *testing.T) (n int) {
-	if err := g.ask(t.Context(), func() { n = len(g.books.frozenGroups()) }); err != nil {
+func (g *daemonContext) frozenNow(t *testing.T) (n int) {
+	if err := g.call(t.Context(), func() { n = len(g.records.frozenGroups()) }); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// knows reports whether a startd has reported.
-func (g *guard) knows(t *testing.T, name string) (ok bool) {
-	if err := g.ask(t.Context(), func() { ok = g.books.records[name] != nil }); err != nil {
+// hasReported reports whether a startd has reported.
+func (g *daemonContext) hasReported(t *testing.T, name string) (ok bool) {
+	if err := g.call(t.Context(), func() { ok = g.records.records[name] != nil }); err != nil {
 		t.Fatal(err)
 	}
 	return ok
 }
 
-func (g *guard) pauseNow(t *testing.T) (p *wire.Pause) {
-	if err := g.ask(t.Context(), func() { p = g.state.standing() }); err != nil {
+func (g *daemonContext) pauseNow(t *testing.T) (p *wire.Pause) {
+	if err := g.call(t.Context(), func() { p = g.state.activePause() }); err != nil {
 		t.Fatal(err)
 	}
 	return p
 }
 
-// askedSaid is what the guard said last, as the loop knows it.
-func (g *guard) askedSaid(t *testing.T) (s *wire.GuardSigns) {
-	if err := g.ask(t.Context(), func() { s = g.state.said }); err != nil {
+// lastObservations is what the guard said last, as the loop knows it.
+func (g *daemonContext) lastObservations(t *testing.T) (s *wire.GuardSigns) {
+	if err := g.call(t.Context(), func() { s = g.state.lastSent }); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -18,17 +18,17 @@ import (
 )
 
 // fakeSource is a source that sees what the test says.
-type fakeSource struct{ see chan idle.Sight }
+type fakeSource struct{ see chan idle.SourceReading }
 
-func newFakeSource() *fakeSource { return &fakeSource{make(chan idle.Sight, 1)} }
+func newFakeSource() *fakeSource { return &fakeSource{make(chan idle.SourceReading, 1)} }
 
 func (f *fakeSource) Name() string { return "keys" }
 
-func (f *fakeSource) Run(ctx context.Context, tell func(idle.Sight)) {
+func (f *fakeSource) Run(ctx context.Context, tell func(idle.SourceReading)) {
 	for {
 		select {
 		case s := <-f.see:
-			s.Name, s.Health, s.Reach = f.Name(), idle.Well, idle.Hardware
+			s.Name, s.Health, s.Coverage = f.Name(), idle.Healthy, idle.Hardware
 			tell(s)
 		case <-ctx.Done():
 			return
@@ -37,28 +37,28 @@ func (f *fakeSource) Run(ctx context.Context, tell func(idle.Sight)) {
 }
 
 // testGuard is a guard of a node with a startd a of a desktop and b of a server, with those sources, whose loop the test starts.
-func testGuard(t *testing.T, dir string, sources ...idle.Source) *guard {
+func testGuard(t *testing.T, dir string, sources ...idle.Source) *daemonContext {
 	t.Helper()
-	node := &config.Node{Name: "n", Dir: dir, Owner: config.OwnerFile{File: filepath.Join(dir, "owner.hcl")}, Startds: []config.Startd{
-		{Name: "a", Policy: config.Policy{Preset: "desktop"}}, {Name: "b", Policy: config.Policy{Preset: "server"}},
+	node := &config.Node{Name: "n", Dir: dir, Owner: config.OwnerFile{File: filepath.Join(dir, "owner.hcl")}, Startds: []config.StartdSettings{
+		{Name: "a", Policy: config.OwnerPolicy{Preset: "desktop"}}, {Name: "b", Policy: config.OwnerPolicy{Preset: "server"}},
 	}}
 	if err := os.MkdirAll(node.OwnerDir(), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g, err := open(node, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	g, err := openGuard(node, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.sources = sources
-	g.state.order = nil
+	g.state.sourceOrder = nil
 	for _, s := range sources {
-		g.state.order = append(g.state.order, s.Name())
+		g.state.sourceOrder = append(g.state.sourceOrder, s.Name())
 	}
 	return g
 }
 
 // run runs the loop until the function that it returns is called.
-func (g *guard) run(t *testing.T) (stop func()) {
+func (g *daemonContext) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); g.loop(ctx) }()
@@ -67,8 +67,8 @@ func (g *guard) run(t *testing.T) (stop func()) {
 
 // fakeFreezer remembers what it was told to freeze.
 type fakeFreezer struct {
-	mu  sync.Mutex
-	got []string
+	mu     sync.Mutex
+	frozen []string
 }
 
 func (f *fakeFreezer) freeze(dirs []cgroup.TaskDir) (stand []string, err error) {
@@ -77,32 +77,32 @@ func (f *fakeFreezer) freeze(dirs []cgroup.TaskDir) (stand []string, err error) 
 	for _, d := range dirs {
 		stand = append(stand, string(d))
 	}
-	f.got = append(f.got, stand...)
+	f.frozen = append(f.frozen, stand...)
 	return stand, nil
 }
 
 func (f *fakeFreezer) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.got)
+	return len(f.frozen)
 }
 
 // fakeStartd is the other end of Watch.
 type fakeStartd struct {
 	grpc.ServerStream
-	ctx     context.Context
-	cancel  context.CancelFunc
-	reports chan *wire.GuardReport
-	signs   chan *wire.GuardSigns
-	done    chan struct{}
-	name    string
-	groups  []string
+	ctx          context.Context
+	cancel       context.CancelFunc
+	reports      chan *wire.GuardReport
+	observations chan *wire.GuardSigns
+	done         chan struct{}
+	name         string
+	groups       []string
 }
 
 // connect has a startd follow the guard, with those directories of tasks.
-func connect(t *testing.T, g *guard, name string, groups ...string) *fakeStartd {
+func connect(t *testing.T, g *daemonContext, name string, groups ...string) *fakeStartd {
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &fakeStartd{ctx: ctx, cancel: cancel, reports: make(chan *wire.GuardReport, 1), signs: make(chan *wire.GuardSigns, 64), done: make(chan struct{}), name: name, groups: groups}
+	f := &fakeStartd{ctx: ctx, cancel: cancel, reports: make(chan *wire.GuardReport, 1), observations: make(chan *wire.GuardSigns, 64), done: make(chan struct{}), name: name, groups: groups}
 	f.act(0)
 	go func() { defer close(f.done); g.Watch(f) }()
 	return f
@@ -115,7 +115,7 @@ func (f *fakeStartd) act(sequence uint64) {
 func (f *fakeStartd) Context() context.Context { return f.ctx }
 
 func (f *fakeStartd) Send(s *wire.GuardSigns) error {
-	f.signs <- s
+	f.observations <- s
 	return nil
 }
 
@@ -128,12 +128,12 @@ func (f *fakeStartd) Recv() (*wire.GuardReport, error) {
 	}
 }
 
-// die breaks the connection.
-func (f *fakeStartd) die() { f.cancel(); <-f.done }
+// disconnect breaks the connection.
+func (f *fakeStartd) disconnect() { f.cancel(); <-f.done }
 
 // urgent waits for signs that are urgent.
 func (f *fakeStartd) urgent() *wire.GuardSigns {
-	for s := range f.signs {
+	for s := range f.observations {
 		if s.GetUrgent() {
 			return s
 		}

@@ -33,13 +33,13 @@ func Run(ctx context.Context, node *config.Node) error {
 			return fmt.Errorf("guard: %w: %w", roost.NoOutput, err)
 		}
 	}
-	lock, err := takeTurn(ctx, filepath.Join(node.OwnerDir(), "guard.lock"), log)
+	lock, err := lockInstance(ctx, filepath.Join(node.OwnerDir(), "guard.lock"), log)
 	if err != nil || lock == nil {
 		return err
 	}
 	defer lock.Close()
-	hurry(log)
-	g, err := open(node, log)
+	raiseCPUPriority(log)
+	g, err := openGuard(node, log)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func Run(ctx context.Context, node *config.Node) error {
 	if err != nil {
 		return fmt.Errorf("guard: %w", err)
 	}
-	server := rpc.NewServer(nil, auth.Methods(), grpc.WaitForHandlers(true))
+	server := rpc.NewServer(nil, auth.MethodAccess(), grpc.WaitForHandlers(true))
 	wire.RegisterGuardServer(server, g)
 	broken := make(chan error, 1)
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,7 +55,7 @@ func Run(ctx context.Context, node *config.Node) error {
 	var running sync.WaitGroup
 	running.Go(func() { broken <- server.Serve(listener) })
 	running.Go(func() { g.loop(ctx); server.Stop() })
-	daemon.Ready()
+	daemon.ReportReady()
 	select {
 	case <-ctx.Done():
 	case err = <-broken:
@@ -66,8 +66,8 @@ func Run(ctx context.Context, node *config.Node) error {
 	return err
 }
 
-// takeTurn waits until no other guard of the node is there. It says that it is ready meanwhile: the machine is guarded.
-func takeTurn(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
+// lockInstance waits until no other guard of the node is there. It says that it is ready meanwhile: the machine is guarded.
+func lockInstance(ctx context.Context, path string, log *slog.Logger) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("guard: %w: %w", roost.NoOutput, err)
@@ -81,7 +81,7 @@ func takeTurn(ctx context.Context, path string, log *slog.Logger) (*os.File, err
 		return nil, fmt.Errorf("guard: lock %s: %w", path, err)
 	}
 	log.Info("another guard serves this node; standing by")
-	daemon.Ready()
+	daemon.ReportReady()
 	// The kernel wakes who waits for a lock, but not for the end of ctx; so it is asked now and then.
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -99,22 +99,22 @@ func takeTurn(ctx context.Context, path string, log *slog.Logger) (*os.File, err
 	}
 }
 
-// guard is what the goroutines of a daemon share. State and books belong to the loop.
-type guard struct {
+// daemonContext is what the goroutines of a daemon share. State and books belong to the loop.
+type daemonContext struct {
 	wire.UnimplementedGuardServer
-	node    *config.Node
-	dir     string // of what must not be forgotten
-	log     *slog.Logger
-	boot    string
-	sources []idle.Source
-	agents  *idle.SessionAgents // one of them
-	freeze  freezer
-	started time.Time
+	node      *config.Node
+	dir       string // of what must not be forgotten
+	log       *slog.Logger
+	boot      string
+	sources   []idle.Source
+	agents    *idle.SessionAgentSource // one of them
+	freeze    taskFreezer
+	startedAt time.Time
 
-	rulesRead ruleFile
-	live      *life // the loop's own
-	state     *state
-	books     *books
+	rulesRead ownerRuleFile
+	loopState *loopState // the loop's own
+	state     *observedState
+	records   *startdRecords
 
 	inbox   chan func()   // done by the loop, in turn
 	stopped chan struct{} // closed when the loop does nothing more
@@ -123,17 +123,17 @@ type guard struct {
 // inboxSize bounds what waits for the loop; whoever has more waits.
 const inboxSize = 256
 
-// open reads what an earlier guard has left.
-func open(node *config.Node, log *slog.Logger) (*guard, error) {
-	g := &guard{
-		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), started: time.Now(), freeze: freezeGroups, agents: idle.NewSessionAgents(),
+// openGuard reads what an earlier guard has left.
+func openGuard(node *config.Node, log *slog.Logger) (*daemonContext, error) {
+	g := &daemonContext{
+		node: node, dir: node.OwnerDir(), log: log, boot: bootID(), startedAt: time.Now(), freeze: freezeGroups, agents: idle.NewSessionAgents(),
 		inbox: make(chan func(), inboxSize), stopped: make(chan struct{}),
 	}
-	g.books = &books{records: map[string]*record{}, hard: g.noticesNobody}
+	g.records = &startdRecords{records: map[string]*startdRecord{}, ignoresPresence: g.ignoresPresence}
 	g.sources = g.allSources()
-	g.state = newState(g.sources, idle.Now())
+	g.state = newObservedState(g.sources, idle.Now())
 	g.state.console = idle.HasConsole()
-	g.remember()
+	g.restoreRecords()
 	g.readRules()
 	pause, err := loadPause(g.dir, time.Now(), g.boot, idle.Now())
 	if err != nil {
@@ -146,22 +146,22 @@ func open(node *config.Node, log *slog.Logger) (*guard, error) {
 }
 
 // allSources are the ways of noticing people that this program has.
-func (g *guard) allSources() []idle.Source {
+func (g *daemonContext) allSources() []idle.Source {
 	return []idle.Source{
 		idle.NewInputDevices("roost", idle.AgentCommand),
 		idle.NewLogind(isTask),
 		g.agents,
-		idle.NewTerminals(g.isTasks),
-		idle.NewPrograms(g.exclusive, isTask),
-		idle.NewForeignWork(g.ownWork),
+		idle.NewTerminals(g.isTaskProcess),
+		idle.NewPrograms(g.exclusivePrograms, isTask),
+		idle.NewForeignWork(g.taskCPUTime),
 		idle.NewPressure(),
 		idle.NewPower(),
 		idle.NewThermal(),
 	}
 }
 
-// do has the loop do something; false when there is no loop any more.
-func (g *guard) do(ctx context.Context, f func()) bool {
+// post has the loop do something; false when there is no loop any more.
+func (g *daemonContext) post(ctx context.Context, f func()) bool {
 	select {
 	case g.inbox <- f:
 		return true
@@ -171,10 +171,10 @@ func (g *guard) do(ctx context.Context, f func()) bool {
 	return false
 }
 
-// ask has the loop do something and waits until it is done.
-func (g *guard) ask(ctx context.Context, f func()) error {
+// call has the loop do something and waits until it is done.
+func (g *daemonContext) call(ctx context.Context, f func()) error {
 	done := make(chan struct{})
-	if g.do(ctx, func() { f(); close(done) }) {
+	if g.post(ctx, func() { f(); close(done) }) {
 		select {
 		case <-done:
 			return nil

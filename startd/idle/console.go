@@ -24,7 +24,7 @@ const (
 func hasConsole(input, seats string) bool {
 	devices, _ := filepath.Glob(filepath.Join(input, "event*", "device", "capabilities", "key"))
 	for _, file := range devices {
-		text, _ := kernfs.Read(file)
+		text, _ := kernfs.ReadFile(file)
 		for _, key := range []int{keyEnter, keySpace, btnLeft, btnTouch} {
 			if hasBit(string(text), key) {
 				return true

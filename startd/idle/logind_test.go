@@ -14,19 +14,19 @@ import (
 	"github.com/godbus/dbus/v5"
 	"golang.org/x/sys/unix"
 
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
 // TestLogins tells what sessions mean: lines of "id user seat-or-net type class …" as they are at a time, and what is seen.
 func TestLogins(t *testing.T) {
-	story.Run(t, "testdata/logins.txt", func(t *testing.T) func(story.Step) string {
-		book := &loginBook{}
-		return func(s story.Step) string {
+	script.Run(t, "testdata/logins.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		tracker := &sessionTracker{}
+		return func(s script.ScriptCommand) string {
 			now := seconds(t, s.Args[0])
-			var sessions []login
+			var sessions []loginSession
 			for _, line := range s.Input {
 				w := strings.Fields(line)
-				l := login{id: w[0], user: w[1], kind: w[3], class: w[4], remote: w[2] == "net"}
+				l := loginSession{id: w[0], user: w[1], kind: w[3], class: w[4], remote: w[2] == "net"}
 				if strings.HasPrefix(w[2], "seat") {
 					l.seat = w[2]
 				}
@@ -45,17 +45,17 @@ func TestLogins(t *testing.T) {
 				}
 				sessions = append(sessions, l)
 			}
-			v := book.see(sessions, now)
+			v := tracker.update(sessions, now)
 			out := fmt.Sprintf("%s\ninput %v, at the console %v", v.Text, v.Input, v.ConsoleInput)
-			if v.Reach == Console {
-				out += fmt.Sprintf(", believed %v", v.Believed)
+			if v.Coverage == Console {
+				out += fmt.Sprintf(", believed %v", v.SecondHandInput)
 			}
 			return out
 		}
 	})
 }
 
-func seconds(t *testing.T, text string) Instant {
+func seconds(t *testing.T, text string) BootTime {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatal(err)
@@ -66,24 +66,24 @@ func seconds(t *testing.T, text string) Instant {
 func TestInhibitors(t *testing.T) {
 	ours := func(pid int) bool { return pid == 7 }
 	for _, c := range []struct {
-		of   inhibitor
+		of   logindInhibitor
 		want string
 	}{
-		{inhibitor{What: "idle", Who: "zoom", Why: "in a meeting", Mode: "block"}, "zoom: in a meeting"},
-		{inhibitor{What: "sleep:idle", Who: "mpv", Mode: "block-weak"}, "mpv"},
-		{inhibitor{What: "idle", Who: "a\x1b[31m", Why: strings.Repeat("é", 100), Mode: "block"}, "a?[31m: " + strings.Repeat("é", 80)},
-		{inhibitor{What: "idle", Who: "task", Why: "my work", Mode: "block", PID: 7}, ""},
-		{inhibitor{What: "sleep:shutdown", Who: "apt", Why: "an update", Mode: "block"}, ""},
-		{inhibitor{What: "idle", Who: "x", Why: "y", Mode: "delay"}, ""},
+		{logindInhibitor{What: "idle", Who: "zoom", Why: "in a meeting", Mode: "block"}, "zoom: in a meeting"},
+		{logindInhibitor{What: "sleep:idle", Who: "mpv", Mode: "block-weak"}, "mpv"},
+		{logindInhibitor{What: "idle", Who: "a\x1b[31m", Why: strings.Repeat("é", 100), Mode: "block"}, "a?[31m: " + strings.Repeat("é", 80)},
+		{logindInhibitor{What: "idle", Who: "task", Why: "my work", Mode: "block", PID: 7}, ""},
+		{logindInhibitor{What: "sleep:shutdown", Who: "apt", Why: "an update", Mode: "block"}, ""},
+		{logindInhibitor{What: "idle", Who: "x", Why: "y", Mode: "delay"}, ""},
 	} {
-		if got := inUse([]inhibitor{c.of}, ours); got != c.want {
+		if got := inhibitReason([]logindInhibitor{c.of}, ours); got != c.want {
 			t.Errorf("%+v: got %q, want %q", c.of, got, c.want)
 		}
 	}
 }
 
-// bus starts a bus of the test's own.
-func bus(t *testing.T) (address string, stop func()) {
+// startBus starts a bus of the test's own.
+func startBus(t *testing.T) (address string, stop func()) {
 	t.Helper()
 	if _, err := exec.LookPath("dbus-daemon"); err != nil {
 		t.Skip("SKIPPED: dbus-daemon is not installed: nothing is known of logind here")
@@ -111,11 +111,11 @@ type fakeLogind struct {
 
 	mu         sync.Mutex
 	sessions   map[string]map[string]dbus.Variant // by id
-	inhibitors []inhibitor
+	inhibitors []logindInhibitor
 	sleeping   bool
-	asker      dbus.Sender // who asked last, by the name that the bus gave it
+	lastCaller dbus.Sender // who asked last, by the name that the bus gave it
 	delay      *os.File    // our end of the delay inhibitor that was given out
-	stuck      chan struct{}
+	blocked    chan struct{}
 }
 
 func newFakeLogind(t *testing.T, address string) *fakeLogind {
@@ -137,7 +137,7 @@ func newFakeLogind(t *testing.T, address string) *fakeLogind {
 	return f
 }
 
-type listedSession struct {
+type logindSessionEntry struct {
 	ID   string
 	UID  uint32
 	User string
@@ -145,18 +145,18 @@ type listedSession struct {
 	Path dbus.ObjectPath
 }
 
-func (f *fakeLogind) ListSessions() (all []listedSession, _ *dbus.Error) {
+func (f *fakeLogind) ListSessions() (all []logindSessionEntry, _ *dbus.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for id, p := range f.sessions {
-		all = append(all, listedSession{id, 1000, "ann", of[string](p, "seat"), sessionPath(id)})
+		all = append(all, logindSessionEntry{id, 1000, "ann", property[string](p, "seat"), sessionPath(id)})
 	}
 	return all, nil
 }
 
-func (f *fakeLogind) ListInhibitors() ([]inhibitor, *dbus.Error) {
+func (f *fakeLogind) ListInhibitors() ([]logindInhibitor, *dbus.Error) {
 	f.mu.Lock()
-	stuck := f.stuck
+	stuck := f.blocked
 	defer f.mu.Unlock()
 	if stuck != nil {
 		f.mu.Unlock()
@@ -181,7 +181,7 @@ func (f *fakeLogind) Inhibit(what, who, why, mode string) (dbus.UnixFD, *dbus.Er
 func (f *fakeLogind) Get(asker dbus.Sender, iface, name string) (dbus.Variant, *dbus.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asker = asker
+	f.lastCaller = asker
 	return dbus.MakeVariant(f.sleeping), nil
 }
 
@@ -218,20 +218,20 @@ func (f *fakeLogind) change(t *testing.T, signal string, alter func()) {
 	}
 }
 
-// watched runs a source and hands on what it tells.
-func watched(t *testing.T, s Source) (next func(what string, is func(Sight) bool) Sight) {
+// runSource runs a source and hands on what it tells.
+func runSource(t *testing.T, s Source) (next func(what string, is func(SourceReading) bool) SourceReading) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	told := make(chan Sight, 1000)
+	published := make(chan SourceReading, 1000)
 	done := make(chan struct{})
-	go func() { s.Run(ctx, func(s Sight) { told <- s }); close(done) }()
+	go func() { s.Run(ctx, func(s SourceReading) { published <- s }); close(done) }()
 	t.Cleanup(func() { cancel(); <-done })
-	return func(what string, is func(Sight) bool) Sight {
+	return func(what string, is func(SourceReading) bool) SourceReading {
 		t.Helper()
-		var last Sight
+		var last SourceReading
 		for late := time.After(30 * time.Second); ; {
 			select {
-			case last = <-told:
+			case last = <-published:
 				if is(last) {
 					return last
 				}
@@ -244,12 +244,12 @@ func watched(t *testing.T, s Source) (next func(what string, is func(Sight) bool
 
 // TestLogindOverTheBus talks to a logind of the test's own, over a real bus, from before it is there until after it has gone.
 func TestLogindOverTheBus(t *testing.T) {
-	address, stop := bus(t)
+	address, stop := startBus(t)
 	fake := newFakeLogind(t, address)
-	next := watched(t, &Logind{address: address, ours: func(int) bool { return false }})
+	next := runSource(t, &LogindSource{address: address, isTaskProcess: func(int) bool { return false }})
 
-	s := next("an empty machine", func(s Sight) bool { return s.Health == Well })
-	if s.Reach != Machine || s.Text != "nobody is logged in" || s.Input != 0 {
+	s := next("an empty machine", func(s SourceReading) bool { return s.Health == Healthy })
+	if s.Coverage != Machine || s.Text != "nobody is logged in" || s.Input != 0 {
 		t.Errorf("nobody is logged in, and %+v", s)
 	}
 	fake.change(t, loginManager+".SessionNew", func() {
@@ -259,27 +259,27 @@ func TestLogindOverTheBus(t *testing.T) {
 			"IdleSinceHintMonotonic": dbus.MakeVariant(uint64(1_000_000)),
 		}
 	})
-	s = next("a login", func(s Sight) bool { return s.ConsoleInput != 0 })
-	if s.Reach != Console || s.Believed == 0 || s.Believed >= s.ConsoleInput || s.Text != "ann at seat0 (wayland, idle)" {
+	s = next("a login", func(s SourceReading) bool { return s.ConsoleInput != 0 })
+	if s.Coverage != Console || s.SecondHandInput == 0 || s.SecondHandInput >= s.ConsoleInput || s.Text != "ann at seat0 (wayland, idle)" {
 		t.Errorf("ann has logged in: %+v", s)
 	}
 	fake.change(t, properties+".PropertiesChanged", func() {
-		fake.inhibitors = []inhibitor{{"idle", "Firefox", "a video is playing", "block", 1000, uint32(os.Getpid())}}
+		fake.inhibitors = []logindInhibitor{{"idle", "Firefox", "a video is playing", "block", 1000, uint32(os.Getpid())}}
 	})
-	next("a film", func(s Sight) bool { return s.Busy == "Firefox: a video is playing" })
+	next("a film", func(s SourceReading) bool { return s.OwnerUseReason == "Firefox: a video is playing" })
 
 	fake.mu.Lock()
 	delay := fake.delay
 	fake.mu.Unlock()
 	began := time.Now()
 	fake.change(t, loginManager+".PrepareForSleep", func() { fake.sleeping, fake.delay = true, nil })
-	next("sleep", func(s Sight) bool { return s.Sleeping })
+	next("sleep", func(s SourceReading) bool { return s.Sleeping })
 	delay.Read(make([]byte, 1)) // until the source closes its end, and with it lets the machine sleep
-	if took := time.Since(began); took < settle {
+	if took := time.Since(began); took < sleepFreezeTime {
 		t.Errorf("it lets the machine sleep after %v, before tasks stand still", took)
 	}
 	fake.change(t, loginManager+".PrepareForSleep", func() { fake.sleeping = false })
-	next("the morning", func(s Sight) bool { return !s.Sleeping })
+	next("the morning", func(s SourceReading) bool { return !s.Sleeping })
 	fake.mu.Lock()
 	if fake.delay == nil {
 		t.Error("the next sleep is not delayed")
@@ -287,8 +287,8 @@ func TestLogindOverTheBus(t *testing.T) {
 	fake.mu.Unlock()
 
 	stop()
-	s = next("the bus's end", func(s Sight) bool { return s.Health == Broken })
-	if s.Reach != Console || s.ConsoleInput == 0 {
+	s = next("the bus's end", func(s SourceReading) bool { return s.Health == Broken })
+	if s.Coverage != Console || s.ConsoleInput == 0 {
 		t.Errorf("without a bus: %+v", s)
 	}
 }
@@ -296,39 +296,39 @@ func TestLogindOverTheBus(t *testing.T) {
 // TestLogindIsNotThere: no bus and a bus without logind are no illness; one that does not answer is.
 func TestLogindIsNotThere(t *testing.T) {
 	none := func(int) bool { return false }
-	watched(t, &Logind{address: "unix:path=" + filepath.Join(t.TempDir(), "none"), ours: none})("no bus",
-		func(s Sight) bool { return s.Health == Absent && s.Text == "this machine has no system bus" })
+	runSource(t, &LogindSource{address: "unix:path=" + filepath.Join(t.TempDir(), "none"), isTaskProcess: none})("no bus",
+		func(s SourceReading) bool { return s.Health == Absent && s.Text == "this machine has no system bus" })
 
-	address, _ := bus(t)
-	watched(t, &Logind{address: address, ours: none})("no logind", func(s Sight) bool { return s.Health == Absent && s.Text == errNoLogind.Error() })
+	address, _ := startBus(t)
+	runSource(t, &LogindSource{address: address, isTaskProcess: none})("no logind", func(s SourceReading) bool { return s.Health == Absent && s.Text == errNoLogind.Error() })
 
 	fake := newFakeLogind(t, address)
-	fake.stuck = make(chan struct{})
-	defer close(fake.stuck)
-	watched(t, &Logind{address: address, ours: none})("a stuck logind",
-		func(s Sight) bool { return s.Health == Broken && strings.Contains(s.Text, "systemd-logind") })
+	fake.blocked = make(chan struct{})
+	defer close(fake.blocked)
+	runSource(t, &LogindSource{address: address, isTaskProcess: none})("a stuck logind",
+		func(s SourceReading) bool { return s.Health == Broken && strings.Contains(s.Text, "systemd-logind") })
 }
 
 // TestOthersCannotSpeakForLogind: whoever else sends its signals does not even make us look.
 func TestOthersCannotSpeakForLogind(t *testing.T) {
-	address, _ := bus(t)
+	address, _ := startBus(t)
 	fake := newFakeLogind(t, address)
-	told := make(chan Sight, 1000)
+	published := make(chan SourceReading, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
-		(&Logind{address: address, ours: func(int) bool { return false }}).Run(ctx, func(s Sight) { told <- s })
+		(&LogindSource{address: address, isTaskProcess: func(int) bool { return false }}).Run(ctx, func(s SourceReading) { published <- s })
 		close(done)
 	}()
 	defer func() { cancel(); <-done }()
-	<-told
+	<-published
 	impostor, err := dbus.Connect(address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer impostor.Close()
 	fake.mu.Lock()
-	to := string(fake.asker)
+	to := string(fake.lastCaller)
 	fake.mu.Unlock()
 	signal := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{ // straight to it: what it asked the bus for does not matter then
 		dbus.FieldDestination: dbus.MakeVariant(to), dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath(loginPath)),
@@ -339,12 +339,12 @@ func TestOthersCannotSpeakForLogind(t *testing.T) {
 		t.Fatal(call.Err)
 	}
 	select {
-	case s := <-told:
+	case s := <-published:
 		t.Errorf("it looked because an impostor said so: %+v", s)
 	case <-time.After(200 * time.Millisecond):
 	}
 	fake.change(t, loginManager+".SessionNew", func() {})
-	<-told
+	<-published
 }
 
 func TestMonotonicInstants(t *testing.T) {

@@ -12,39 +12,39 @@ import (
 func TestAgentsAreBelievedForAWhile(t *testing.T) {
 	a := NewSessionAgents()
 	now := Now()
-	if s := a.look(now); s.Health != Absent || s.Input != 0 {
+	if s := a.combinedReading(now); s.Health != Absent || s.Input != 0 {
 		t.Errorf("without agents: %+v", s)
 	}
-	a.Report(1000, "ann", false, Presence{Input: now / 2, By: "GNOME"})
-	if s := a.look(now); s.Health != Well || s.Reach != Terminal || s.Input != now/2 || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
+	a.Report(1000, "ann", false, SessionPresence{Input: now / 2, Origin: "GNOME"})
+	if s := a.combinedReading(now); s.Health != Healthy || s.Coverage != Terminal || s.Input != now/2 || s.ConsoleInput != 0 || s.Text != "ann (GNOME)" {
 		t.Errorf("ann at a remote desktop: %+v", s)
 	}
-	a.Report(1001, "bob", true, Presence{Input: now + time.Hour, By: "the screen saver", Busy: "a film\n", Game: true})
-	s := a.look(Now())
-	if s.Reach != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.Busy != "bob: a film?" || !s.Game || s.Text != "ann (GNOME), bob (the screen saver)" {
+	a.Report(1001, "bob", true, SessionPresence{Input: now + time.Hour, Origin: "the screen saver", InUseReason: "a film\n", Game: true})
+	s := a.combinedReading(Now())
+	if s.Coverage != Console || s.ConsoleInput < now || s.ConsoleInput > Now() || s.OwnerUseReason != "bob: a film?" || !s.ExclusiveProgram || s.Text != "ann (GNOME), bob (the screen saver)" {
 		t.Errorf("bob at the machine, from the future: %+v", s)
 	}
-	a.Report(1001, "bob", true, Presence{})
-	if s := a.look(Now()); s.Reach != Terminal || s.Busy != "" || s.Game || s.ConsoleInput < now {
+	a.Report(1001, "bob", true, SessionPresence{})
+	if s := a.combinedReading(Now()); s.Coverage != Terminal || s.OwnerUseReason != "" || s.ExclusiveProgram || s.ConsoleInput < now {
 		t.Errorf("bob's desktop knows nothing any more: %+v", s)
 	}
-	if s := a.look(Now() + presenceLasts + 1); s.Health != Absent || s.Busy != "" || s.ConsoleInput < now {
+	if s := a.combinedReading(Now() + presenceTimeout + 1); s.Health != Absent || s.OwnerUseReason != "" || s.ConsoleInput < now {
 		t.Errorf("after half a minute without a word: %+v", s)
 	}
 	for uid := range uint32(1000) {
-		a.Report(uid, "eve", false, Presence{})
+		a.Report(uid, "eve", false, SessionPresence{})
 	}
-	if len(a.known) > maxAgents {
-		t.Errorf("%d agents are remembered", len(a.known))
+	if len(a.presences) > maxAgents {
+		t.Errorf("%d agents are remembered", len(a.presences))
 	}
 }
 
 func TestAgentsAreToldAtOnce(t *testing.T) {
 	a := NewSessionAgents()
-	next := watched(t, a)
-	next("nobody", func(s Sight) bool { return s.Health == Absent })
-	a.Report(1000, "ann", true, Presence{Input: Now(), By: "GNOME"})
-	next("ann", func(s Sight) bool { return s.ConsoleInput != 0 })
+	next := runSource(t, a)
+	next("nobody", func(s SourceReading) bool { return s.Health == Absent })
+	a.Report(1000, "ann", true, SessionPresence{Input: Now(), Origin: "GNOME"})
+	next("ann", func(s SourceReading) bool { return s.ConsoleInput != 0 })
 }
 
 // TestWhatASaverCounts: a value each second, and what one of them is in the end.
@@ -66,10 +66,10 @@ func TestWhatASaverCounts(t *testing.T) {
 		"thousandths, of a steady hand": {[]uint32{2, 3, 5, 1, 4, 6, 2, 3, 9, 1, 2, 3, 4, 6, 2, 1, 7}, time.Millisecond},
 		"nothing":                       {grow(0, 0, 30), time.Millisecond},
 	} {
-		var g unitGuess
+		var g idleUnitDetector
 		var got time.Duration
 		for i, n := range c.counts {
-			got = g.unit(n, time.Hour+Instant(i)*time.Second)
+			got = g.detect(n, time.Hour+BootTime(i)*time.Second)
 		}
 		if got != c.want {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
@@ -87,7 +87,7 @@ type fakeDesktop struct {
 func (f *fakeDesktop) GetIdletime() (uint64, *dbus.Error)        { return f.idle, nil }
 func (f *fakeDesktop) GetSessionIdleTime() (uint32, *dbus.Error) { return uint32(f.idle), nil }
 func (f *fakeDesktop) IsInhibited(flags uint32) (bool, *dbus.Error) {
-	return f.inhibited && flags == inhibitsIdle, nil
+	return f.inhibited && flags == inhibitIdleFlag, nil
 }
 func (f *fakeDesktop) Get(iface, name string) (dbus.Variant, *dbus.Error) {
 	if iface != gameMode || name != "ClientCount" {
@@ -98,22 +98,22 @@ func (f *fakeDesktop) Get(iface, name string) (dbus.Variant, *dbus.Error) {
 
 // TestDesktopsAreAsked over a real bus, one after the other, as they come.
 func TestDesktopsAreAsked(t *testing.T) {
-	address, _ := bus(t)
+	address, _ := startBus(t)
 	t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)
 	d, err := OpenDesktop(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	look := func() Presence {
+	look := func() SessionPresence {
 		t.Helper()
-		p, err := d.Look(t.Context())
+		p, err := d.ReadPresence(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
-	if p := look(); p != (Presence{}) {
+	if p := look(); p != (SessionPresence{}) {
 		t.Errorf("of an empty session: %+v", p)
 	}
 	conn, err := dbus.Connect(address)
@@ -132,23 +132,23 @@ func TestDesktopsAreAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	about := func(p Presence, by string) {
+	about := func(p SessionPresence, by string) {
 		t.Helper()
-		if idle := Now() - p.Input; p.By != by || idle < 5*time.Second || idle > time.Minute {
+		if idle := Now() - p.Input; p.Origin != by || idle < 5*time.Second || idle > time.Minute {
 			t.Errorf("idle for 5 s: %+v, %v ago", p, idle)
 		}
 	}
-	run(saver, saverPath, saver)
+	run(screenSaver, screenSaverPath, screenSaver)
 	about(look(), "the screen saver")
 	run(mutter, mutterPath, mutter)
 	about(look(), "GNOME")
 	run(gnome, gnomePath, gnome)
 	run(gameMode, gameModePath, properties)
-	if p := look(); p.Busy == "" || !p.Game {
+	if p := look(); p.InUseReason == "" || !p.Game {
 		t.Errorf("with a film and a game: %+v", p)
 	}
 	fake.inhibited, fake.games = false, 0
-	if p := look(); p.Busy != "" || p.Game {
+	if p := look(); p.InUseReason != "" || p.Game {
 		t.Errorf("when both are over: %+v", p)
 	}
 }

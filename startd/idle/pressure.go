@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Pressure tells how much work of the machine waits for memory and for processor time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
-type Pressure struct{ proc string }
+// PressureSource tells how much work of the machine waits for memory and for processor time (PSI, Linux 4.20, Documentation/accounting/psi.rst), and how much memory there is.
+type PressureSource struct{ proc string }
 
 // NewPressure returns the source.
-func NewPressure() *Pressure { return &Pressure{proc: "/proc"} }
+func NewPressure() *PressureSource { return &PressureSource{proc: "/proc"} }
 
 // Name is the source's name.
-func (p *Pressure) Name() string { return "pressure" }
+func (p *PressureSource) Name() string { return "pressure" }
 
-const measureEvery = time.Second
+const measureInterval = time.Second
 
 // Run measures each second.
-func (p *Pressure) Run(ctx context.Context, tell func(Sight)) {
-	repeat(ctx, measureEvery, func() { tell(p.look()) })
+func (p *PressureSource) Run(ctx context.Context, tell func(SourceReading)) {
+	runPeriodically(ctx, measureInterval, func() { tell(p.readPressure()) })
 }
 
-func (p *Pressure) look() Sight {
-	s := Sight{Name: p.Name(), Health: Well}
+func (p *PressureSource) readPressure() SourceReading {
+	s := SourceReading{Name: p.Name(), Health: Healthy}
 	text, _ := os.ReadFile(filepath.Join(p.proc, "meminfo"))
-	s.MemoryAvailable = available(string(text))
+	s.MemoryAvailable = memoryAvailable(string(text))
 	cpu, err := os.ReadFile(filepath.Join(p.proc, "pressure", "cpu"))
 	memory, merr := os.ReadFile(filepath.Join(p.proc, "pressure", "memory"))
 	if err != nil || merr != nil {
@@ -37,13 +37,13 @@ func (p *Pressure) look() Sight {
 		s.Health, s.Text = Absent, "this kernel counts no pressure (Linux 4.20, with CONFIG_PSI, and psi=1 where it is off by default)"
 		return s
 	}
-	s.CPUPressure, s.MemoryPressure = average10(string(cpu)), average10(string(memory))
+	s.CPUPressure, s.MemoryPressure = parseAverage10(string(cpu)), parseAverage10(string(memory))
 	s.Text = fmt.Sprintf("of the last 10 s somebody waited for processor time in %.0f %%, for memory in %.0f %%", s.CPUPressure, s.MemoryPressure)
 	return s
 }
 
-// average10 reads "some avg10=1.53 avg60=…".
-func average10(text string) float64 {
+// parseAverage10 reads "some avg10=1.53 avg60=…".
+func parseAverage10(text string) float64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "some avg10="); ok {
 			word, _, _ := strings.Cut(rest, " ")
@@ -54,8 +54,8 @@ func average10(text string) float64 {
 	return 0
 }
 
-// available reads MemAvailable of /proc/meminfo, in bytes.
-func available(text string) int64 {
+// memoryAvailable reads MemAvailable of /proc/meminfo, in bytes.
+func memoryAvailable(text string) int64 {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
 			n, _ := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
@@ -65,8 +65,8 @@ func available(text string) int64 {
 	return 0
 }
 
-// repeat does f at once and then every so often until ctx ends.
-func repeat(ctx context.Context, every time.Duration, f func()) {
+// runPeriodically does f at once and then every so often until ctx ends.
+func runPeriodically(ctx context.Context, every time.Duration, f func()) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

@@ -11,44 +11,44 @@ import (
 	"time"
 )
 
-// Programs looks for the programs that the machine's owner wants to have it for himself: a game, a recorder of his screen.
-type Programs struct {
-	proc  string              // "/proc"
-	names func() []string     // what he named, in his own file
-	ours  func(pid int) bool  // whether a process is a task's
-	seen  map[int]seenProcess // that have such a name
+// ProgramSource looks for the programs that the machine's owner wants to have it for himself: a game, a recorder of his screen.
+type ProgramSource struct {
+	proc          string                // "/proc"
+	names         func() []string       // what he named, in his own file
+	isTaskProcess func(pid int) bool    // whether a process is a task's
+	cache         map[int]cachedProcess // that have such a name
 }
 
-type seenProcess struct {
-	name string
-	ours bool
+type cachedProcess struct {
+	name   string
+	isTask bool
 }
 
 // NewPrograms returns the source. Names tells the programs' names, which may change at any time; ours reports whether a process is a task's, which may call itself
 // what it likes.
-func NewPrograms(names func() []string, ours func(pid int) bool) *Programs {
-	return &Programs{proc: "/proc", names: names, ours: ours}
+func NewPrograms(names func() []string, ours func(pid int) bool) *ProgramSource {
+	return &ProgramSource{proc: "/proc", names: names, isTaskProcess: ours}
 }
 
 // Name is the source's name.
-func (p *Programs) Name() string { return "programs" }
+func (p *ProgramSource) Name() string { return "programs" }
 
 const (
-	lookForPrograms = 2 * time.Second
-	maxComm         = 15 // bytes of a program's name that the kernel keeps (TASK_COMM_LEN)
+	programScanInterval = 2 * time.Second
+	maxComm             = 15 // bytes of a program's name that the kernel keeps (TASK_COMM_LEN)
 )
 
 // Run looks every two seconds, through the names of all processes. The kernel would tell of each new one, too (the proc connector), but only root,
 // and of each: a compilation would cost more than the looking does.
-func (p *Programs) Run(ctx context.Context, tell func(Sight)) {
-	repeat(ctx, lookForPrograms, func() { tell(p.look()) })
+func (p *ProgramSource) Run(ctx context.Context, tell func(SourceReading)) {
+	runPeriodically(ctx, programScanInterval, func() { tell(p.readPrograms()) })
 }
 
-func (p *Programs) look() Sight {
-	s := Sight{Name: p.Name(), Health: Absent, Text: "the owner's file names none (exclusive)"}
+func (p *ProgramSource) readPrograms() SourceReading {
+	s := SourceReading{Name: p.Name(), Health: Absent, Text: "the owner's file names none (exclusive)"}
 	names := p.names()
 	if len(names) == 0 {
-		p.seen = nil
+		p.cache = nil
 		return s
 	}
 	// Where processes of others are hidden, so is that of the first user.
@@ -56,18 +56,18 @@ func (p *Programs) look() Sight {
 		s.Health, s.Text = Broken, fmt.Sprintf("processes of others cannot be seen (%v); run roost guard as root, or mount /proc without hidepid", err)
 		return s
 	}
-	s.Health = Well
-	running := p.running(names)
+	s.Health = Healthy
+	running := p.runningPrograms(names)
 	if len(running) == 0 {
-		s.Text = "none of " + list(names) + " runs"
+		s.Text = "none of " + joinNames(names) + " runs"
 		return s
 	}
-	s.Game, s.Text = true, list(running)+" runs"
+	s.ExclusiveProgram, s.Text = true, joinNames(running)+" runs"
 	return s
 }
 
-// running lists which of the programs run as something else than a task. Whose a process is, is asked once: a task's stays a task's.
-func (p *Programs) running(names []string) (found []string) {
+// runningPrograms lists which of the programs run as something else than a task. Whose a process is, is asked once: a task's stays a task's.
+func (p *ProgramSource) runningPrograms(names []string) (found []string) {
 	wanted := map[string]string{}
 	for _, n := range names {
 		wanted[n[:min(len(n), maxComm)]] = n
@@ -78,7 +78,7 @@ func (p *Programs) running(names []string) (found []string) {
 	}
 	defer dir.Close()
 	entries, _ := dir.Readdirnames(-1)
-	seen := map[int]seenProcess{}
+	seen := map[int]cachedProcess{}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e)
 		if err != nil {
@@ -89,22 +89,22 @@ func (p *Programs) running(names []string) (found []string) {
 		if !ok {
 			continue
 		}
-		was, known := p.seen[pid]
+		was, known := p.cache[pid]
 		if !known || was.name != name {
-			was = seenProcess{name, p.ours(pid)}
+			was = cachedProcess{name, p.isTaskProcess(pid)}
 		}
 		seen[pid] = was
-		if !was.ours && !slices.Contains(found, name) {
+		if !was.isTask && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
 	}
-	p.seen = seen
+	p.cache = seen
 	slices.Sort(found)
 	return found
 }
 
-// list names a few of them.
-func list(names []string) string {
+// joinNames names a few of them.
+func joinNames(names []string) string {
 	const few = 5
 	if len(names) > few {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)

@@ -13,46 +13,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminals notices who types into a terminal: over ssh, in a window, on a text console. A read of a terminal by a program is a key that somebody pressed;
+// TerminalSource notices who types into a terminal: over ssh, in a window, on a text console. A read of a terminal by a program is a key that somebody pressed;
 // output is nothing, for a forgotten program may print for ever.
 //
 // The kernel keeps the time of the last read (the terminal's atime, that w(1) shows), but to eight seconds only; inotify(7) tells of each read at once. It has to be asked
 // for every terminal by itself: since Linux 6.19 a watch on /dev/pts does not tell of reads any more, because they gave away when others type. Where this process may not read a
 // terminal, its atime is looked at each second.
-type Terminals struct {
-	dev  string // "/dev"
-	ours func(terminal uint64) bool
+type TerminalSource struct {
+	dev            string // "/dev"
+	isTaskTerminal func(terminal uint64) bool
 }
 
 // NewTerminals returns the source. Ours reports whether a terminal, by its device number, belongs to a task: whoever types there is no owner.
-func NewTerminals(ours func(terminal uint64) bool) *Terminals {
-	return &Terminals{dev: "/dev", ours: ours}
+func NewTerminals(ours func(terminal uint64) bool) *TerminalSource {
+	return &TerminalSource{dev: "/dev", isTaskTerminal: ours}
 }
 
 // Name is the source's name.
-func (t *Terminals) Name() string { return "terminals" }
+func (t *TerminalSource) Name() string { return "terminals" }
 
 const (
-	lookEvery   = time.Second           // for new terminals where nothing tells of them, and for those that are polled
-	tellEvery   = 50 * time.Millisecond // of input, at most, after the first
-	forgetAfter = 10 * time.Second      // a terminal that was nobody's task's may become one's
-	grain       = 8 * time.Second       // of a terminal's atime: a key within so long of the one before leaves it as it is
+	terminalScanInterval   = time.Second           // for new terminals where nothing tells of them, and for those that are polled
+	inputReportInterval    = 50 * time.Millisecond // of input, at most, after the first
+	ownershipCheckInterval = 10 * time.Second      // a terminal that was nobody's task's may become one's
+	atimeGranularity       = 8 * time.Second       // of a terminal's atime: a key within so long of the one before leaves it as it is
 )
 
-// terminal is one terminal as it was last looked at.
-type terminal struct {
-	path     string
-	device   uint64
-	console  bool    // of the machine itself
-	polled   bool    // inotify does not tell of it
-	accessed int64   // unix nanoseconds of its atime
-	asked    Instant // when it was asked whose it is; 0: never
-	own      bool    // it is a task's
+// terminalState is one terminal as it was last looked at.
+type terminalState struct {
+	path           string
+	device         uint64
+	console        bool     // of the machine itself
+	polled         bool     // inotify does not tell of it
+	accessed       int64    // unix nanoseconds of its atime
+	ownerCheckedAt BootTime // when it was asked whose it is; 0: never
+	isTask         bool     // it is a task's
 }
 
 // Run watches the terminals.
-func (t *Terminals) Run(ctx context.Context, tell func(Sight)) {
-	w := &terminalWatch{t: t, tell: tell, known: map[string]*terminal{}, byWatch: map[int32]*terminal{}, sight: Sight{Name: t.Name(), Reach: Terminal}}
+func (t *TerminalSource) Run(ctx context.Context, tell func(SourceReading)) {
+	w := &terminalWatch{source: t, publish: tell, known: map[string]*terminalState{}, byWatch: map[int32]*terminalState{}, reading: SourceReading{Name: t.Name(), Coverage: Terminal}}
 	events := make(chan []inotifyEvent)
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err == nil {
@@ -67,50 +67,50 @@ func (t *Terminals) Run(ctx context.Context, tell func(Sight)) {
 		}()
 		defer func() { w.inotify.Close(); <-done }()
 	}
-	w.scan(Now())
-	w.say()
-	tick := time.NewTicker(lookEvery)
+	w.scanTerminals(Now())
+	w.publishReading()
+	tick := time.NewTicker(terminalScanInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case batch := <-events:
-			w.heard(batch, Now())
+			w.onInotify(batch, Now())
 		case <-tick.C:
-			w.scan(Now())
-			w.say()
+			w.scanTerminals(Now())
+			w.publishReading()
 		}
 	}
 }
 
 // terminalWatch is the state of one Run.
 type terminalWatch struct {
-	t       *Terminals
-	tell    func(Sight)
-	inotify *os.File // nil: there is none
-	known   map[string]*terminal
-	byWatch map[int32]*terminal
-	sight   Sight
-	told    Sight
-	begun   bool // all terminals were looked at once
+	source        *TerminalSource
+	publish       func(SourceReading)
+	inotify       *os.File // nil: there is none
+	known         map[string]*terminalState
+	byWatch       map[int32]*terminalState
+	reading       SourceReading
+	lastPublished SourceReading
+	scanned       bool // all terminals were looked at once
 }
 
-func (w *terminalWatch) say() {
-	if w.sight != w.told {
-		w.told = w.sight
-		w.tell(w.sight)
+func (w *terminalWatch) publishReading() {
+	if w.reading != w.lastPublished {
+		w.lastPublished = w.reading
+		w.publish(w.reading)
 	}
 }
 
-// heard takes in what inotify has told.
-func (w *terminalWatch) heard(batch []inotifyEvent, now Instant) {
+// onInotify takes in what inotify has told.
+func (w *terminalWatch) onInotify(batch []inotifyEvent, now BootTime) {
 	look := false
 	for _, e := range batch {
 		term := w.byWatch[e.watch]
 		switch {
 		case e.mask&unix.IN_ACCESS != 0 && term != nil:
-			w.typed(term, now)
+			w.onRead(term, now)
 		case e.mask&unix.IN_IGNORED != 0:
 			delete(w.byWatch, e.watch)
 		case e.mask&(unix.IN_CREATE|unix.IN_DELETE|unix.IN_ATTRIB|unix.IN_Q_OVERFLOW) != 0:
@@ -118,31 +118,31 @@ func (w *terminalWatch) heard(batch []inotifyEvent, now Instant) {
 		}
 	}
 	if look {
-		w.scan(now)
+		w.scanTerminals(now)
 	}
-	w.say()
+	w.publishReading()
 }
 
-// typed takes a read of a terminal for its user's doing, unless he is a task's.
-func (w *terminalWatch) typed(term *terminal, now Instant) {
-	if term.asked == 0 || !term.own && now-term.asked > forgetAfter {
-		term.asked, term.own = now, w.t.ours(term.device)
+// onRead takes a read of a terminal for its user's doing, unless he is a task's.
+func (w *terminalWatch) onRead(term *terminalState, now BootTime) {
+	if term.ownerCheckedAt == 0 || !term.isTask && now-term.ownerCheckedAt > ownershipCheckInterval {
+		term.ownerCheckedAt, term.isTask = now, w.source.isTaskTerminal(term.device)
 	}
-	if term.own {
+	if term.isTask {
 		return
 	}
-	w.sight.Input = now
+	w.reading.Input = now
 	if term.console {
-		w.sight.ConsoleInput = now
+		w.reading.ConsoleInput = now
 	}
 }
 
-// scan finds new terminals, forgets those that are gone, and looks at the times of those of which inotify does not tell.
-func (w *terminalWatch) scan(now Instant) {
+// scanTerminals finds new terminals, forgets those that are gone, and looks at the times of those of which inotify does not tell.
+func (w *terminalWatch) scanTerminals(now BootTime) {
 	wall := time.Now().UnixNano()
-	paths, err := terminalsIn(w.t.dev)
+	paths, err := listTerminals(w.source.dev)
 	if err != nil {
-		w.sight.Health, w.sight.Text = Broken, fmt.Sprintf("%v; mount devpts there, and let this user read it", err)
+		w.reading.Health, w.reading.Text = Broken, fmt.Sprintf("%v; mount devpts there, and let this user read it", err)
 		return
 	}
 	here := map[string]bool{}
@@ -158,37 +158,37 @@ func (w *terminalWatch) scan(now Instant) {
 			term = nil
 		}
 		if term == nil {
-			term = &terminal{path: path, device: st.Rdev, console: virtual(path), accessed: st.Atim.Nano(), polled: true}
+			term = &terminalState{path: path, device: st.Rdev, console: isVirtualConsole(path), accessed: st.Atim.Nano(), polled: true}
 			w.known[path] = term
 			// What was typed before we came counts, as late as the kernel's memory of it allows. A terminal that is new has nothing typed into it yet.
-			if age := max(time.Duration(wall-term.accessed)-grain, 0); !w.begun && age < now && now-age > w.sight.Input {
-				w.typed(term, now-age)
+			if age := max(time.Duration(wall-term.accessed)-atimeGranularity, 0); !w.scanned && age < now && now-age > w.reading.Input {
+				w.onRead(term, now-age)
 			}
 		}
-		if term.polled && w.watch(term) {
+		if term.polled && w.addWatch(term) {
 			unix.Stat(path, &st) // a key after the look above and before the watch has told nobody
-			w.see(term, st.Atim.Nano(), now)
+			w.checkAccess(term, st.Atim.Nano(), now)
 		}
 		if term.polled {
 			polled++
-			w.see(term, st.Atim.Nano(), now)
+			w.checkAccess(term, st.Atim.Nano(), now)
 		}
 	}
-	maps.DeleteFunc(w.known, func(path string, _ *terminal) bool { return !here[path] })
-	w.begun = true
+	maps.DeleteFunc(w.known, func(path string, _ *terminalState) bool { return !here[path] })
+	w.scanned = true
 	w.describe(polled)
 }
 
-// see takes a later atime than the last for somebody's doing.
-func (w *terminalWatch) see(term *terminal, accessed int64, now Instant) {
+// checkAccess takes a later atime than the last for somebody's doing.
+func (w *terminalWatch) checkAccess(term *terminalState, accessed int64, now BootTime) {
 	if accessed > term.accessed {
 		term.accessed = accessed
-		w.typed(term, now)
+		w.onRead(term, now)
 	}
 }
 
-// watch asks inotify for reads of the terminal, again and again while that is refused: rights may come, and limits be raised.
-func (w *terminalWatch) watch(term *terminal) bool {
+// addWatch asks inotify for reads of the terminal, again and again while that is refused: rights may come, and limits be raised.
+func (w *terminalWatch) addWatch(term *terminalState) bool {
 	if w.inotify == nil {
 		return false
 	}
@@ -203,22 +203,22 @@ func (w *terminalWatch) watch(term *terminal) bool {
 
 func (w *terminalWatch) describe(polled int) {
 	n := len(w.known)
-	w.sight.Health = Well
+	w.reading.Health = Healthy
 	switch {
 	case n == 0:
-		w.sight.Text = "there is none now"
+		w.reading.Text = "there is none now"
 	case polled == 0:
-		w.sight.Text = fmt.Sprintf("%d, of which the kernel tells at once", n)
+		w.reading.Text = fmt.Sprintf("%d, of which the kernel tells at once", n)
 	default:
-		w.sight.Text = fmt.Sprintf("%d, of which the kernel tells at once; %d of them to 8 s only", n-polled, polled)
+		w.reading.Text = fmt.Sprintf("%d, of which the kernel tells at once; %d of them to 8 s only", n-polled, polled)
 		if polled == n {
-			w.sight.Text = fmt.Sprintf("%d, to 8 s only: this user may not read them", n)
+			w.reading.Text = fmt.Sprintf("%d, to 8 s only: this user may not read them", n)
 		}
 	}
 }
 
-// terminalsIn lists what may be a terminal that somebody types into. /dev/tty stands for that of whoever opens it.
-func terminalsIn(dev string) ([]string, error) {
+// listTerminals lists what may be a terminal that somebody types into. /dev/tty stands for that of whoever opens it.
+func listTerminals(dev string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(dev, "pts"))
 	if err != nil {
 		return nil, err
@@ -234,8 +234,8 @@ func terminalsIn(dev string) ([]string, error) {
 	return append(all, others...), nil
 }
 
-// virtual reports whether a terminal is one of the machine's own screen and keyboard: tty0 to tty63 (vt(4)).
-func virtual(path string) bool {
+// isVirtualConsole reports whether a terminal is one of the machine's own screen and keyboard: tty0 to tty63 (vt(4)).
+func isVirtualConsole(path string) bool {
 	number, ok := strings.CutPrefix(filepath.Base(path), "tty")
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }

@@ -12,20 +12,20 @@ import (
 )
 
 // watchTerminals runs the source until the test ends.
-func watchTerminals(t *testing.T, ours func(uint64) bool) <-chan Sight {
+func watchTerminals(t *testing.T, ours func(uint64) bool) <-chan SourceReading {
 	ctx, cancel := context.WithCancel(t.Context())
-	sights, done := make(chan Sight, 64), make(chan struct{})
+	readings, done := make(chan SourceReading, 64), make(chan struct{})
 	go func() {
 		defer close(done)
-		NewTerminals(ours).Run(ctx, func(s Sight) {
+		NewTerminals(ours).Run(ctx, func(s SourceReading) {
 			select {
-			case sights <- s:
+			case readings <- s:
 			case <-ctx.Done():
 			}
 		})
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	return sights
+	return readings
 }
 
 func openPTY(t *testing.T) (master, slave *os.File) {
@@ -48,9 +48,9 @@ func device(t *testing.T, f *os.File) uint64 {
 // TestAKeyIsNoticed types into a real terminal that somebody reads.
 func TestAKeyIsNoticed(t *testing.T) {
 	master, slave := openPTY(t)
-	sights := watchTerminals(t, func(uint64) bool { return false })
-	first := <-sights
-	if first.Health != Well || first.Reach != Terminal {
+	readings := watchTerminals(t, func(uint64) bool { return false })
+	first := <-readings
+	if first.Health != Healthy || first.Coverage != Terminal {
 		t.Fatalf("at first: %+v", first)
 	}
 	var worst time.Duration
@@ -60,7 +60,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 			master.Write([]byte("x\n"))
 			slave.Read(make([]byte, 8))
 		}()
-		for s := range sights {
+		for s := range readings {
 			if s.Input >= before {
 				if s.ConsoleInput != 0 {
 					t.Errorf("a terminal of no console is one: %+v", s)
@@ -76,7 +76,7 @@ func TestAKeyIsNoticed(t *testing.T) {
 // TestAKeyBefore: who has typed just before the source began counts as there at its beginning, as the kernel does not tell seconds of eight apart.
 func TestAKeyBefore(t *testing.T) {
 	master, slave := openPTY(t)
-	var before Instant
+	var before BootTime
 	for range 3 { // the first may be the one that the kernel remembers
 		before = Now()
 		if _, err := master.Write([]byte("x\n")); err != nil {
@@ -99,8 +99,8 @@ func TestAKeyMeanwhile(t *testing.T) {
 		t.Skipf("the time of a terminal cannot be set here: %v", err)
 	}
 	source := NewTerminals(func(terminal uint64) bool { return terminal != device(t, slave) })
-	w := &terminalWatch{t: source, known: map[string]*terminal{}, byWatch: map[int32]*terminal{}}
-	w.scan(Now())
+	w := &terminalWatch{source: source, known: map[string]*terminalState{}, byWatch: map[int32]*terminalState{}}
+	w.scanTerminals(Now())
 	before := Now()
 	master.Write([]byte("x\n"))
 	slave.Read(make([]byte, 8))
@@ -110,8 +110,8 @@ func TestAKeyMeanwhile(t *testing.T) {
 	}
 	w.inotify = os.NewFile(uintptr(fd), "inotify")
 	defer w.inotify.Close()
-	if w.scan(Now()); w.sight.Input < before || w.known[slave.Name()].polled {
-		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.sight.Input, before, !w.known[slave.Name()].polled)
+	if w.scanTerminals(Now()); w.reading.Input < before || w.known[slave.Name()].polled {
+		t.Errorf("noticed at %v, typed at %v, the kernel tells of it: %v", w.reading.Input, before, !w.known[slave.Name()].polled)
 	}
 }
 
@@ -119,8 +119,8 @@ func TestAKeyMeanwhile(t *testing.T) {
 func TestATasksTerminalIsNobodys(t *testing.T) {
 	asked := make(chan uint64, 1000) // a machine with a screen has 64 text consoles, and each is asked for
 	var task atomic.Uint64
-	sights := watchTerminals(t, func(dev uint64) bool { asked <- dev; return dev == task.Load() })
-	<-sights
+	readings := watchTerminals(t, func(dev uint64) bool { asked <- dev; return dev == task.Load() })
+	<-readings
 	for len(asked) > 0 {
 		<-asked
 	}
@@ -142,7 +142,7 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 		mine.Write([]byte("x\n"))
 		theirs.Read(make([]byte, 8))
 		select {
-		case s := <-sights:
+		case s := <-readings:
 			if s.Input >= before {
 				return
 			}
@@ -157,7 +157,7 @@ func TestATasksTerminalIsNobodys(t *testing.T) {
 
 func TestWhichTerminalsAreTheConsole(t *testing.T) {
 	for path, want := range map[string]bool{"/dev/tty1": true, "/dev/tty63": true, "/dev/ttyS0": false, "/dev/pts/3": false, "/dev/ttyUSB0": false, "/dev/tty": false} {
-		if got := virtual(path); got != want {
+		if got := isVirtualConsole(path); got != want {
 			t.Errorf("%s: %v, want %v", path, got, want)
 		}
 	}

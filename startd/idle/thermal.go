@@ -8,49 +8,51 @@ import (
 	"time"
 )
 
-// Thermal tells whether the machine is as hot as the firmware lets it become before its processors are slowed down: at the passive trip point of a thermal zone
+// ThermalSource tells whether the machine is as hot as the firmware lets it become before its processors are slowed down: at the passive trip point of a thermal zone
 // (Linux Documentation/driver-api/thermal/sysfs-api.rst). Its fan howls by then, and its owner hears whose work that is.
-type Thermal struct {
+type ThermalSource struct {
 	dir string
 	hot map[string]bool // zones that have not cooled down since
 }
 
 // NewThermal returns the source.
-func NewThermal() *Thermal { return &Thermal{dir: "/sys/class/thermal", hot: map[string]bool{}} }
+func NewThermal() *ThermalSource {
+	return &ThermalSource{dir: "/sys/class/thermal", hot: map[string]bool{}}
+}
 
 // Name is the source's name.
-func (t *Thermal) Name() string { return "heat" }
+func (t *ThermalSource) Name() string { return "heat" }
 
 const (
-	lookAtHeat = 2 * time.Second
-	coolBelow  = 5000   // thousandths of a degree below the trip point, or tasks would stop and start all the time
-	absurd     = 150000 // no trip point lies above; a firmware that says so means that there is none
+	thermalInterval = 2 * time.Second
+	coolingMargin   = 5000   // thousandths of a degree below the trip point, or tasks would stop and start all the time
+	maxTripPoint    = 150000 // no trip point lies above; a firmware that says so means that there is none
 )
 
 // Run looks every two seconds.
-func (t *Thermal) Run(ctx context.Context, tell func(Sight)) {
-	repeat(ctx, lookAtHeat, func() { tell(t.look()) })
+func (t *ThermalSource) Run(ctx context.Context, tell func(SourceReading)) {
+	runPeriodically(ctx, thermalInterval, func() { tell(t.readThermal()) })
 }
 
-func (t *Thermal) look() Sight {
-	s := Sight{Name: t.Name()}
+func (t *ThermalSource) readThermal() SourceReading {
+	s := SourceReading{Name: t.Name()}
 	zones, _ := filepath.Glob(filepath.Join(t.dir, "thermal_zone*"))
 	known, closest, text := 0, 0, ""
 	hot := map[string]bool{}
 	for _, zone := range zones {
 		trip, ok := tripPoint(zone)
-		if !ok || word(filepath.Join(zone, "mode")) == "disabled" {
+		if !ok || readWord(filepath.Join(zone, "mode")) == "disabled" {
 			continue
 		}
-		now, err := strconv.Atoi(word(filepath.Join(zone, "temp")))
+		now, err := strconv.Atoi(readWord(filepath.Join(zone, "temp")))
 		if err != nil { // that of a wireless card that is switched off, say
 			continue
 		}
 		room := trip - now
-		hot[zone] = room <= 0 || t.hot[zone] && room < coolBelow
+		hot[zone] = room <= 0 || t.hot[zone] && room < coolingMargin
 		if known++; known == 1 || room < closest {
 			closest = room
-			text = fmt.Sprintf("%s (%s) is at %d °C of %d °C", filepath.Base(zone), word(filepath.Join(zone, "type")), now/1000, trip/1000)
+			text = fmt.Sprintf("%s (%s) is at %d °C of %d °C", filepath.Base(zone), readWord(filepath.Join(zone, "type")), now/1000, trip/1000)
 		}
 		s.Hot = s.Hot || hot[zone]
 	}
@@ -59,7 +61,7 @@ func (t *Thermal) look() Sight {
 		s.Text = "this machine has no thermal zone with a trip point that can be read"
 		return s
 	}
-	s.Health, s.Text = Well, text
+	s.Health, s.Text = Healthy, text
 	return s
 }
 
@@ -67,13 +69,13 @@ func (t *Thermal) look() Sight {
 func tripPoint(zone string) (lowest int, ok bool) {
 	types, _ := filepath.Glob(filepath.Join(zone, "trip_point_*_type"))
 	for _, file := range types {
-		switch word(file) {
+		switch readWord(file) {
 		case "passive", "hot", "critical":
 		default: // at an active one a fan starts, which is what fans are for
 			continue
 		}
-		n, err := strconv.Atoi(word(file[:len(file)-len("type")] + "temp"))
-		if err == nil && n > 0 && n < absurd && (!ok || n < lowest) {
+		n, err := strconv.Atoi(readWord(file[:len(file)-len("type")] + "temp"))
+		if err == nil && n > 0 && n < maxTripPoint && (!ok || n < lowest) {
 			lowest, ok = n, true
 		}
 	}

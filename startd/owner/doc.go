@@ -29,7 +29,7 @@
 // A task whose owner's machine is wanted goes down step by step, each one dearer for it and worth more to the owner: it stands still at once; its GPUs are taken
 // after some seconds, as a frozen process keeps their memory; it gives memory back, at once where that is short; it leaves with a checkpoint; it is killed.
 //
-// # What is on the owner's side
+// # Message is on the owner's side
 //
 // Everything that is not known. A guard that is silent, a pause, an owner's file that cannot be read and a machine about to sleep stop all tasks, whatever the
 // policy says. START and CONTINUE must be true to hold, SUSPEND must be false not to; PREEMPT and KILL, which cost work, must be true, too.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
 // TestStories runs the stories of testdata. Commands, each at the instant that follows "at" (from the boot on), or when the last step ended:
@@ -21,19 +21,19 @@ import (
 //	tenants [lines: ID running gpus=N memory=4GiB savable began=N Name=value…]
 //	wall TIME, pass DUR (asks whenever it is due), lost, show, ad, accepts Name=value…
 func TestStories(t *testing.T) {
-	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string { return (&teller{t: t}).step })
+	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string { return (&scriptRunner{t: t}).step })
 }
 
-type teller struct {
-	t     *testing.T
-	c     *Core
-	now   Instant
-	wall  time.Time // at now
-	wake  Instant
-	signs Signs
+type scriptRunner struct {
+	t            *testing.T
+	core         *PolicyCore
+	now          BootTime
+	wall         time.Time // at now
+	nextCheck    BootTime
+	observations GuardObservations
 }
 
-func (s *teller) step(step story.Step) string {
+func (s *scriptRunner) step(step script.ScriptCommand) string {
 	step.Args = slices.Clone(step.Args)
 	for i, arg := range step.Args {
 		if arg == "at" && i+1 < len(step.Args) {
@@ -44,7 +44,7 @@ func (s *teller) step(step story.Step) string {
 			break
 		}
 	}
-	if step.Command != "machine" && s.c == nil {
+	if step.Command != "machine" && s.core == nil {
 		s.t.Fatalf("line %d: no machine", step.Line)
 	}
 	switch step.Command {
@@ -55,24 +55,24 @@ func (s *teller) step(step story.Step) string {
 	case "rules":
 		s.rules(step)
 	case "tenants":
-		s.tenants(step)
+		s.setClaims(step)
 	case "lost":
-		s.c.GuardLost(s.now)
+		s.core.GuardLost(s.now)
 	case "wall":
 		wall, err := time.Parse("2006-01-02T15:04", step.Args[0])
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		s.wall = wall
-		s.c.SetWall(s.now, wall)
+		s.core.SetWall(s.now, wall)
 	case "pass":
-		return s.pass(s.duration(step.Args[0]))
+		return s.advanceTime(s.duration(step.Args[0]))
 	case "show":
-		return s.show()
+		return s.describeState()
 	case "ad":
 		return s.ad(step.Args)
 	case "accepts":
-		ok, why := s.c.Accepts(s.job(step.Args))
+		ok, why := s.core.Accepts(s.job(step.Args))
 		return fmt.Sprint(ok, " ", why)
 	case "todo":
 	default:
@@ -81,7 +81,7 @@ func (s *teller) step(step story.Step) string {
 	return s.todo()
 }
 
-func (s *teller) duration(text string) time.Duration {
+func (s *scriptRunner) duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		s.t.Fatal(err)
@@ -89,8 +89,8 @@ func (s *teller) duration(text string) time.Duration {
 	return d
 }
 
-func (s *teller) machine(step story.Step) string {
-	set, ad := Settings{Preset: step.Args[0]}, classad.New()
+func (s *scriptRunner) machine(step script.ScriptCommand) string {
+	set, ad := PolicySettings{Preset: step.Args[0]}, classad.New()
 	ad.SetInt(roost.AttrTotalMemory, 16384)
 	for _, line := range step.Input {
 		name, src, _ := strings.Cut(line, " = ")
@@ -113,18 +113,18 @@ func (s *teller) machine(step story.Step) string {
 			*map[string]*string{"start": &set.Start, "suspend": &set.Suspend, "continue": &set.Continue, "preempt": &set.Preempt, "kill": &set.Kill}[name] = src
 		}
 	}
-	p, err := Make(set)
+	p, err := NewPolicy(set)
 	if err != nil {
 		return err.Error()
 	}
 	s.now, s.wall = time.Hour, time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC) // a Monday, at night
-	s.c = New(Options{Policy: p, Name: "n1", Ad: ad})
-	s.c.SetWall(s.now, s.wall)
+	s.core = New(PolicyOptions{Policy: p, Name: "n1", Ad: ad})
+	s.core.SetWall(s.now, s.wall)
 	return s.todo()
 }
 
-func (s *teller) observe(args []string) {
-	sg := Signs{Input: s.signs.Input, Console: s.signs.Console}
+func (s *scriptRunner) observe(args []string) {
+	sg := GuardObservations{Input: s.observations.Input, Console: s.observations.Console}
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		number, _ := strconv.ParseFloat(value, 64)
@@ -135,10 +135,10 @@ func (s *teller) observe(args []string) {
 		case "terminal":
 			sg.Input = s.now - s.duration(value)
 		case "busy":
-			sg.Busy = strings.ReplaceAll(value, "_", " ")
+			sg.OwnerUseReason = strings.ReplaceAll(value, "_", " ")
 		case "foreign":
 			sg.ForeignCPU = number
-			if sg.ForeignSince = s.signs.ForeignSince; sg.ForeignSince == 0 {
+			if sg.ForeignSince = s.observations.ForeignSince; sg.ForeignSince == 0 {
 				sg.ForeignSince = s.now
 			}
 		case "load":
@@ -154,43 +154,43 @@ func (s *teller) observe(args []string) {
 		case "hot":
 			sg.Hot = true
 		case "game":
-			sg.Game = true
+			sg.ExclusiveProgram = true
 		case "asleep":
 			sg.Asleep = true
 		case "paused":
-			sg.Pause = &Pause{By: value}
+			sg.Pause = &PauseOrder{By: value}
 		default:
 			s.t.Fatalf("no sign %s", name)
 		}
 	}
-	s.signs = sg
-	s.c.Observe(s.now, s.wall, sg)
+	s.observations = sg
+	s.core.Observe(s.now, s.wall, sg)
 }
 
-func (s *teller) rules(step story.Step) {
-	var r Rules
+func (s *scriptRunner) rules(step script.ScriptCommand) {
+	var r DesktopRules
 	for _, line := range step.Input {
 		name, value, _ := strings.Cut(line, " ")
 		switch name {
 		case "broken":
-			s.c.SetRules(s.now, Rules{}, fmt.Errorf("%s", value))
+			s.core.SetRules(s.now, DesktopRules{}, fmt.Errorf("%s", value))
 			return
 		case "paused":
 			r.Paused = true
 		case "on_battery":
-			r.OnBattery = true
+			r.RunsOnBattery = true
 		case "start_after":
-			r.StartAfter = s.duration(value)
+			r.StartDelay = s.duration(value)
 		case "resume_after":
-			r.ResumeAfter = s.duration(value)
+			r.ResumeDelay = s.duration(value)
 		case "leave_after":
-			r.LeaveAfter = s.duration(value)
+			r.VacateDelay = s.duration(value)
 		case "hours":
 			h, err := ParseHours(value)
 			if err != nil {
 				s.t.Fatal(err)
 			}
-			r.Hours = append(r.Hours, h)
+			r.NoRunHours = append(r.NoRunHours, h)
 		default:
 			e, err := classad.ParseExpr(strings.TrimPrefix(value, "= "))
 			if err != nil {
@@ -199,10 +199,10 @@ func (s *teller) rules(step story.Step) {
 			*map[string]**classad.Expr{"start": &r.Start, "suspend": &r.Suspend, "continue": &r.Continue, "preempt": &r.Preempt, "kill": &r.Kill}[name] = &e
 		}
 	}
-	s.c.SetRules(s.now, r, nil)
+	s.core.SetRules(s.now, r, nil)
 }
 
-func (s *teller) job(words []string) *classad.Ad {
+func (s *scriptRunner) job(words []string) *classad.Ad {
 	ad := classad.New()
 	for _, w := range words {
 		name, src, _ := strings.Cut(w, "=")
@@ -213,32 +213,32 @@ func (s *teller) job(words []string) *classad.Ad {
 	return ad
 }
 
-func (s *teller) tenants(step story.Step) {
-	var all []Tenant
+func (s *scriptRunner) setClaims(step script.ScriptCommand) {
+	var all []PolicyClaim
 	for _, line := range step.Input {
 		words := strings.Fields(line)
 		id, err := strconv.ParseUint(words[0], 10, 64)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		tn, job := Tenant{ID: id}, []string{}
-		if old, ok := slices.BinarySearchFunc(s.c.tenants, id, byID); ok {
-			tn.Began = s.c.tenants[old].Began
+		tn, job := PolicyClaim{ID: id}, []string{}
+		if old, ok := slices.BinarySearchFunc(s.core.claims, id, byID); ok {
+			tn.AttemptStarted = s.core.claims[old].AttemptStarted
 		}
 		for _, w := range words[1:] {
 			name, value, _ := strings.Cut(w, "=")
 			switch name {
 			case "running":
 				tn.Running = true
-				if tn.Began == 0 {
-					tn.Began = s.now
+				if tn.AttemptStarted == 0 {
+					tn.AttemptStarted = s.now
 				}
 			case "again":
-				tn.Running, tn.Began = true, s.now
+				tn.Running, tn.AttemptStarted = true, s.now
 			case "frozen":
 				tn.Frozen = true
 			case "savable":
-				tn.Savable = true
+				tn.CanCheckpoint = true
 			case "gpus":
 				tn.GPUs, _ = strconv.Atoi(value)
 			default:
@@ -248,62 +248,62 @@ func (s *teller) tenants(step story.Step) {
 		tn.Job = s.job(job)
 		all = append(all, tn)
 	}
-	s.c.Tenants(s.now, all)
+	s.core.SetClaims(s.now, all)
 }
 
 // todo asks what is to be done, and asks again, which must be harmless.
-func (s *teller) todo() string {
-	orders, wake := s.c.Todo(s.now)
-	s.c.check()
-	if again, later := s.c.Todo(s.now); len(again) > 0 || later != wake {
+func (s *scriptRunner) todo() string {
+	effects, wake := s.core.Todo(s.now)
+	s.core.check()
+	if again, later := s.core.Todo(s.now); len(again) > 0 || later != wake {
 		s.t.Fatalf("at %v: asked again: %v, wake %v, was %v", s.now, again, later, wake)
 	}
-	s.wake = wake
+	s.nextCheck = wake
 	var b strings.Builder
-	for _, o := range orders {
-		fmt.Fprintf(&b, "%s\n", tell(o))
+	for _, o := range effects {
+		fmt.Fprintf(&b, "%s\n", effectText(o))
 	}
 	return b.String()
 }
 
-func tell(o Order) string {
+func effectText(o Effect) string {
 	switch o := o.(type) {
-	case Freeze:
+	case FreezeClaim:
 		return fmt.Sprintf("freeze %d: %s", o.ID, o.Reason)
-	case Thaw:
+	case ResumeClaim:
 		return fmt.Sprintf("thaw %d", o.ID)
 	case FreeGPU:
 		return fmt.Sprintf("free the GPUs of %d: %s", o.ID, o.Reason)
-	case Shrink:
+	case TrimMemory:
 		return fmt.Sprintf("shrink %d", o.ID)
-	case Leave:
-		if o.Still {
+	case VacateClaim:
+		if o.AlreadyFrozen {
 			return fmt.Sprintf("leave, standing still, %d: %s", o.ID, o.Reason)
 		}
 		return fmt.Sprintf("leave %d: %s", o.ID, o.Reason)
-	case Kill:
+	case KillClaim:
 		return fmt.Sprintf("kill %d: %s", o.ID, o.Reason)
-	case Moved:
+	case LogTransition:
 		who := "machine"
 		if o.ID != 0 {
 			who = fmt.Sprintf("  claim %d", o.ID)
 		}
 		return fmt.Sprintf("%s %s -> %s (%s)", who, o.From, o.To, o.Cause)
-	case Complain:
-		return "complaint: " + o.What
+	case LogPolicyError:
+		return "complaint: " + o.Message
 	}
 	return "?"
 }
 
-// pass lets time pass, with the signs as they are. As a guard does, it tells them every few seconds.
-func (s *teller) pass(d time.Duration) string {
+// advanceTime lets time pass, with the signs as they are. As a guard does, it tells them every few seconds.
+func (s *scriptRunner) advanceTime(d time.Duration) string {
 	var b strings.Builder
 	for end := s.now + d; s.now < end; {
-		next := min(s.wake, end)
+		next := min(s.nextCheck, end)
 		s.wall = s.wall.Add(next - s.now)
 		s.now = next
-		if s.c.heard && !s.c.lost {
-			s.c.Observe(s.now, s.wall, s.signs)
+		if s.core.guardReported && !s.core.guardLost {
+			s.core.Observe(s.now, s.wall, s.observations)
 		}
 		before := s.now
 		if text := s.todo(); text != "" {
@@ -313,19 +313,19 @@ func (s *teller) pass(d time.Duration) string {
 	return b.String()
 }
 
-func (s *teller) show() string {
-	ok, why := s.c.Willing()
+func (s *scriptRunner) describeState() string {
+	ok, why := s.core.Available()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s willing=%v %s\n", s.c.where(), ok, why)
-	for _, t := range s.c.tenants {
-		fmt.Fprintf(&b, "  claim %d %s still=%v\n", t.ID, t.where(), t.still)
+	fmt.Fprintf(&b, "%s willing=%v %s\n", s.core.stateText(), ok, why)
+	for _, t := range s.core.claims {
+		fmt.Fprintf(&b, "  claim %d %s still=%v\n", t.ID, t.stateText(), t.frozen)
 	}
 	return b.String()
 }
 
-func (s *teller) ad(names []string) string {
+func (s *scriptRunner) ad(names []string) string {
 	ad := classad.New()
-	s.c.Describe(ad)
+	s.core.Describe(ad)
 	var b strings.Builder
 	for name, e := range ad.All() {
 		if len(names) == 0 || slices.Contains(names, name) {

@@ -8,59 +8,59 @@ import (
 	"github.com/roost-batch/roost/classad"
 )
 
-// Term is one part of a condition, and whose it is, for the sentences in which it is named.
-type Term struct {
-	Expr classad.Expr
-	From string // "policy desktop", "the node file", "the owner's file"
+// ConditionTerm is one part of a condition, and whose it is, for the sentences in which it is named.
+type ConditionTerm struct {
+	Expr   classad.Expr
+	Origin string // "policy desktop", "the node file", "the owner's file"
 }
 
 // Policy says when a machine is lent, and how those that run on it go. Of Start and Continue all terms must hold, of the others any. The machine is MY and the
 // job TARGET. The names are those of HTCondor (manual, "Policy Configuration for Execution Points").
 type Policy struct {
-	Name     string // of the preset
-	Start    []Term // a claim may be given
-	Suspend  []Term // a running task is to stand still
-	Continue []Term // one that stands still may go on
-	Preempt  []Term // a claim is to leave
-	Kill     []Term // one that leaves has had its time
+	Name     string          // of the preset
+	Start    []ConditionTerm // a claim may be given
+	Suspend  []ConditionTerm // a running task is to stand still
+	Continue []ConditionTerm // one that stands still may go on
+	Preempt  []ConditionTerm // a claim is to leave
+	Kill     []ConditionTerm // one that leaves has had its time
 
-	Guarded     bool          // the machine is somebody's: while nothing is heard of its guard, it is taken to be in use
-	StartAfter  time.Duration // without input, as far as the preset asks for it: MY.StartAfter
-	ShortAfter  time.Duration // the same after a touch of less than a minute
-	ResumeAfter time.Duration // MY.ResumeAfter
-	LeaveAfter  time.Duration // a task that has stood still for its owner's sake for so long leaves: MY.LeaveAfter
-	LeaveSoon   time.Duration // the same where it is in the way or waits for nothing: it has GPUs, memory is short, nothing is lent at all
-	GPUGrace    time.Duration // from the freeze until a task must have given its GPUs back
-	ShrinkAfter time.Duration // from the freeze until it gives memory back; at once when that gets short
-	Retire      time.Duration // a task that is to leave, and nobody waits for, may run on for so long
-	Vacate      time.Duration // how long leaving may take
-	Killing     time.Duration // from one blow to the next
+	NeedsGuard       bool          // the machine is somebody's: while nothing is heard of its guard, it is taken to be in use
+	StartDelay       time.Duration // without input, as far as the preset asks for it: MY.StartAfter
+	ShortStartDelay  time.Duration // the same after a touch of less than a minute
+	ResumeDelay      time.Duration // MY.ResumeAfter
+	VacateDelay      time.Duration // a task that has stood still for its owner's sake for so long leaves: MY.LeaveAfter
+	ShortVacateDelay time.Duration // the same where it is in the way or waits for nothing: it has GPUs, memory is short, nothing is lent at all
+	GPUGrace         time.Duration // from the freeze until a task must have given its GPUs back
+	MemoryTrimDelay  time.Duration // from the freeze until it gives memory back; at once when that gets short
+	RetirementTime   time.Duration // a task that is to leave, and nobody waits for, may run on for so long
+	VacateTime       time.Duration // how long leaving may take
+	KillInterval     time.Duration // from one blow to the next
 }
 
-// LeastResume is how long it must have been quiet at least until tasks go on. Signs of a person are looked at more than once a second, and one that comes while
+// MinResumeDelay is how long it must have been quiet at least until tasks go on. Signs of a person are looked at more than once a second, and one that comes while
 // the last is passed on counts with the next.
-const LeastResume = 2 * time.Second
+const MinResumeDelay = 2 * time.Second
 
-// Settings are what a node file says of its policy. What is empty or 0 is as the preset has it.
-type Settings struct {
+// PolicySettings are what a node file says of its policy. What is empty or 0 is as the preset has it.
+type PolicySettings struct {
 	Preset                                  string // "always" if empty
 	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions, besides the preset's
 	StartAfter, ResumeAfter, LeaveAfter     time.Duration
 	Vacate                                  time.Duration
 }
 
-// Make is the policy that a node file describes. The error is of kind roost.BadConfig.
+// NewPolicy is the policy that a node file describes. The error is of kind roost.BadConfig.
 //
 // The file's own expressions do not replace the preset's, they come on top: a machine with policy "desktop" and start = "TARGET.Walltime <= 3600" is still lent
 // only while nobody is there. Preset "always" stands aside in everything, so that with it they are the whole policy.
-func Make(s Settings) (Policy, error) {
-	p, ok := Preset(s.Preset)
+func NewPolicy(s PolicySettings) (Policy, error) {
+	p, ok := PresetPolicy(s.Preset)
 	if !ok {
-		return Policy{}, fmt.Errorf("policy %q: %w: there are %s", s.Preset, roost.BadConfig, Presets())
+		return Policy{}, fmt.Errorf("policy %q: %w: there are %s", s.Preset, roost.BadConfig, PresetNames())
 	}
 	for _, own := range []struct {
 		name, src string
-		to        *[]Term
+		to        *[]ConditionTerm
 	}{{"start", s.Start, &p.Start}, {"suspend", s.Suspend, &p.Suspend}, {"continue", s.Continue, &p.Continue}, {"preempt", s.Preempt, &p.Preempt}, {"kill", s.Kill, &p.Kill}} {
 		if own.src == "" {
 			continue
@@ -69,20 +69,20 @@ func Make(s Settings) (Policy, error) {
 		if err != nil {
 			return Policy{}, fmt.Errorf("%s: %w: %w", own.name, roost.BadConfig, err)
 		}
-		*own.to = append(*own.to, Term{e, "the node file"})
-		p.Guarded = p.Guarded || asksGuard(e)
+		*own.to = append(*own.to, ConditionTerm{e, "the node file"})
+		p.NeedsGuard = p.NeedsGuard || dependsOnGuard(e)
 	}
 	for _, d := range []struct {
 		given time.Duration
 		to    *time.Duration
-	}{{s.StartAfter, &p.StartAfter}, {s.ResumeAfter, &p.ResumeAfter}, {s.LeaveAfter, &p.LeaveAfter}, {s.Vacate, &p.Vacate}} {
+	}{{s.StartAfter, &p.StartDelay}, {s.ResumeAfter, &p.ResumeDelay}, {s.LeaveAfter, &p.VacateDelay}, {s.Vacate, &p.VacateTime}} {
 		if d.given > 0 {
 			*d.to = d.given
 		}
 	}
-	p.ShortAfter = min(p.ShortAfter, p.StartAfter)
+	p.ShortStartDelay = min(p.ShortStartDelay, p.StartDelay)
 	if s.LeaveAfter > 0 {
-		p.LeaveSoon = s.LeaveAfter
+		p.ShortVacateDelay = s.LeaveAfter
 	}
 	return p, nil
 }

@@ -7,25 +7,25 @@ import (
 	"time"
 
 	"github.com/roost-batch/roost"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
 // TestStories tells how reservations follow use.
 func TestStories(t *testing.T) {
-	story.Run(t, "testdata/estimate_*.txt", func(t *testing.T) func(story.Step) string {
+	script.Run(t, "testdata/estimate_*.txt", func(t *testing.T) func(script.ScriptCommand) string {
 		var now time.Duration
-		var e Estimate
-		var p Params
-		return func(s story.Step) string {
+		var e UsageEstimate
+		var p EstimateParams
+		return func(s script.ScriptCommand) string {
 			switch s.Command {
 			case "task": // LEVEL CPU MEMORY
-				level, err := roost.ParseReclaim(s.Args[0])
+				level, err := roost.ParseReclaimLevel(s.Args[0])
 				if err != nil {
 					return err.Error()
 				}
-				p, e = ParamsOf(level), New(now, amount(t, s.Args[1:]))
+				p, e = ParamsOf(level), NewEstimate(now, amount(t, s.Args[1:]))
 			case "resumed": // CPU MEMORY
-				e = Resumed(now, e.Limit(), amount(t, s.Args), p)
+				e = ResumedEstimate(now, e.Limit(), amount(t, s.Args), p)
 			case "uses": // CPU MEMORY DURATION, sampled each second
 				use := amount(t, s.Args[:2])
 				d, err := time.ParseDuration(s.Args[2])
@@ -43,7 +43,7 @@ func TestStories(t *testing.T) {
 	})
 }
 
-func amount(t *testing.T, args []string) Amount {
+func amount(t *testing.T, args []string) ResourceAmount {
 	t.Helper()
 	var cores float64
 	if _, err := fmt.Sscan(args[0], &cores); err != nil {
@@ -53,7 +53,7 @@ func amount(t *testing.T, args []string) Amount {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Amount{roost.MilliCPU(cores * 1000), memory}
+	return ResourceAmount{roost.MilliCPU(cores * 1000), memory}
 }
 
 // TestEstimateHolds plays random tasks: at each sample the reservation is between use and limit, it falls by no more than the half-life lets it,
@@ -61,17 +61,17 @@ func amount(t *testing.T, args []string) Amount {
 func TestEstimateHolds(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
-		limit := Amount{roost.MilliCPU(rnd.IntN(64_000)), roost.Bytes(rnd.Int64N(1 << 40))}
-		all, more := map[roost.Reclaim]*Estimate{}, map[roost.Reclaim]*Estimate{}
+		limit := ResourceAmount{roost.MilliCPU(rnd.IntN(64_000)), roost.Bytes(rnd.Int64N(1 << 40))}
+		all, more := map[roost.ReclaimLevel]*UsageEstimate{}, map[roost.ReclaimLevel]*UsageEstimate{}
 		for l := roost.ReclaimOff; l <= roost.ReclaimAggressive; l++ {
-			a, b := New(0, limit), New(0, limit)
+			a, b := NewEstimate(0, limit), NewEstimate(0, limit)
 			all[l], more[l] = &a, &b
 		}
 		for now := time.Duration(0); now < time.Hour; {
 			step := time.Duration(rnd.Int64N(int64(time.Minute)))
 			now += step
-			use := Amount{roost.MilliCPU(rnd.Int64N(int64(limit.CPU)*5/4 + 1)), roost.Bytes(rnd.Int64N(int64(limit.Memory) + 1))}
-			high := Amount{use.CPU + roost.MilliCPU(rnd.IntN(1000)), use.Memory + roost.Bytes(rnd.IntN(1<<30))}
+			use := ResourceAmount{roost.MilliCPU(rnd.Int64N(int64(limit.CPU)*5/4 + 1)), roost.Bytes(rnd.Int64N(int64(limit.Memory) + 1))}
+			high := ResourceAmount{use.CPU + roost.MilliCPU(rnd.IntN(1000)), use.Memory + roost.Bytes(rnd.IntN(1<<30))}
 			for l := roost.ReclaimOff; l <= roost.ReclaimAggressive; l++ {
 				e, p := all[l], ParamsOf(l)
 				before := e.Reserved()
@@ -83,7 +83,7 @@ func TestEstimateHolds(t *testing.T) {
 					t.Fatalf("seed %d, %v, %v: reserved %v, used %v", seed, l, now, r, use)
 				case r.CPU > limit.CPU || r.Memory > limit.Memory:
 					t.Fatalf("seed %d, %v, %v: reserved %v of %v", seed, l, now, r, limit)
-				case (now < Settle || l == roost.ReclaimOff) && r != limit:
+				case (now < DefaultSettlingTime || l == roost.ReclaimOff) && r != limit:
 					t.Fatalf("seed %d, %v, %v: reserved %v before it can be known, of %v", seed, l, now, r, limit)
 				case step < p.HalfLife && r.Memory < before.Memory/2:
 					t.Fatalf("seed %d, %v, %v: it fell from %v to %v in %v", seed, l, now, before, r, step)
@@ -100,10 +100,10 @@ func TestEstimateHolds(t *testing.T) {
 // TestOldSample: time does not run backwards.
 func TestOldSample(t *testing.T) {
 	p := ParamsOf(roost.ReclaimAggressive)
-	e := New(0, Amount{1000, roost.GiB})
-	e.Sample(time.Hour, Amount{}, p)
+	e := NewEstimate(0, ResourceAmount{1000, roost.GiB})
+	e.Sample(time.Hour, ResourceAmount{}, p)
 	before := e.Reserved()
-	e.Sample(time.Minute, Amount{}, p)
+	e.Sample(time.Minute, ResourceAmount{}, p)
 	if got := e.Reserved(); got != before {
 		t.Fatalf("an old sample made %v of %v", got, before)
 	}

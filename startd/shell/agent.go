@@ -29,25 +29,25 @@ func Agent(args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%w: an execute node starts this", roost.Usage)
 	}
-	o, err := readOrder(os.NewFile(orderPlace, "order"))
+	o, err := readRequest(os.NewFile(requestFD, "order"))
 	if err != nil {
 		return fmt.Errorf("%w: an execute node starts this: %w", roost.Usage, err)
 	}
 	switch args[0] {
 	case stepJoin:
-		return o.join()
+		return o.joinNamespaces()
 	case stepBecome:
-		return o.become()
+		return o.becomeTaskUser()
 	}
 	return fmt.Errorf("%w: an execute node starts this", roost.Usage)
 }
 
-// join waits to be let in and enters the namespaces, if there are any to enter.
-func (o *order) join() error {
-	if n, err := os.NewFile(gatePlace, "gate").Read(make([]byte, 1)); n != 1 {
+// joinNamespaces waits to be let in and enters the namespaces, if there are any to enter.
+func (o *agentRequest) joinNamespaces() error {
+	if n, err := os.NewFile(gateFD, "gate").Read(make([]byte, 1)); n != 1 {
 		return fmt.Errorf("%w: called off: %w", roost.Unavailable, err)
 	}
-	if err := dieWith(o.Parent); err != nil {
+	if err := setParentDeathSignal(o.Parent); err != nil {
 		return err
 	}
 	if o.Change { // now, as a namespace may not allow it any more
@@ -56,7 +56,7 @@ func (o *order) join() error {
 		}
 	}
 	if len(o.Joined) == 0 {
-		return o.become()
+		return o.becomeTaskUser()
 	}
 	self, err := unix.Open("/proc/self/exe", unix.O_RDONLY, 0) // inside, its path may lead to nothing or to something else
 	if err != nil {
@@ -68,17 +68,17 @@ func (o *order) join() error {
 	}
 	args := []string{nsenter, "--preserve-credentials"}
 	for i, flag := range o.Joined {
-		args = append(args, fmt.Sprintf("%s=/proc/self/fd/%d", flag, firstSpace+i))
+		args = append(args, fmt.Sprintf("%s=/proc/self/fd/%d", flag, firstNamespaceFD+i))
 	}
 	if o.Root {
-		args = append(args, fmt.Sprintf("--root=/proc/self/fd/%d", rootPlace))
+		args = append(args, fmt.Sprintf("--root=/proc/self/fd/%d", rootFD))
 	}
 	args = append(args, "--", fmt.Sprintf("/proc/self/fd/%d", self), AgentCommand, stepBecome)
 	return fmt.Errorf("exec nsenter: %w", unix.Exec(nsenter, args, []string{}))
 }
 
-// dieWith has the kernel kill us when our parent ends.
-func dieWith(parent int) error {
+// setParentDeathSignal has the kernel kill us when our parent ends.
+func setParentDeathSignal(parent int) error {
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return err
 	}
@@ -88,24 +88,24 @@ func dieWith(parent int) error {
 	return nil
 }
 
-// become takes on what the task has, the user's rights last, and runs the command.
-func (o *order) become() error {
+// becomeTaskUser takes on what the task has, the user's rights last, and runs the command.
+func (o *agentRequest) becomeTaskUser() error {
 	unix.Umask(int(o.Umask))
-	o.drop()
-	if err := o.rights(); err != nil {
+	o.dropCapabilities()
+	if err := o.setCredentials(); err != nil {
 		return err
 	}
-	if err := dieWith(0); err != nil { // a change of rights has undone it
+	if err := setParentDeathSignal(0); err != nil { // a change of rights has undone it
 		return err
 	}
-	if err := unix.Fchdir(cwdPlace); err != nil {
+	if err := unix.Fchdir(cwdFD); err != nil {
 		fmt.Fprintf(os.Stderr, "roost: the task's working directory cannot be entered: %v\n", err)
 		if err := unix.Chdir("/"); err != nil {
 			return err
 		}
 	}
 	if o.Terminal {
-		o.foreground()
+		o.takeForeground()
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -113,15 +113,15 @@ func (o *order) become() error {
 	if err := unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("close descriptors: %w", err)
 	}
-	o.limit()
+	o.setLimits()
 	if o.Nice > 0 {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, o.Nice) // one that is as nice already stays so
 	}
-	return o.run()
+	return o.execCommand()
 }
 
-// drop gives up capabilities that the task cannot have either. Without the right to do so there are none.
-func (o *order) drop() {
+// dropCapabilities gives up capabilities that the task cannot have either. Without the right to do so there are none.
+func (o *agentRequest) dropCapabilities() {
 	for c := range 64 {
 		if o.Bounding>>c&1 == 0 {
 			_ = unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
@@ -129,15 +129,15 @@ func (o *order) drop() {
 	}
 }
 
-// limit sets the task's limits, last of all, as this program may need more than they allow. One that may not be set is as tight already.
-func (o *order) limit() {
+// setLimits sets the task's limits, last of all, as this program may need more than they allow. One that may not be set is as tight already.
+func (o *agentRequest) setLimits() {
 	for _, l := range o.Limits {
 		_ = syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Soft, Max: l.Max}) // syscall's own: its exec puts back the number of files else
 	}
 }
 
-// rights takes on the user's, and looks whether they are.
-func (o *order) rights() error {
+// setCredentials takes on the user's, and looks whether they are.
+func (o *agentRequest) setCredentials() error {
 	if !o.Change {
 		return nil
 	}
@@ -168,9 +168,9 @@ func ints(list []uint32) []int {
 	return all
 }
 
-// foreground makes the command a group of its own in the foreground of the terminal: what Ctrl-C sends is for the command, and not for the program
+// takeForeground makes the command a group of its own in the foreground of the terminal: what Ctrl-C sends is for the command, and not for the program
 // that waits for it outside.
-func (o *order) foreground() {
+func (o *agentRequest) takeForeground() {
 	if unix.Setpgid(0, 0) != nil {
 		return // the leader of the session, which is in front already
 	}

@@ -27,15 +27,15 @@ func TestMain(m *testing.M) {
 // owner is an ordinary user that has no account.
 const owner = 12345
 
-// inside is a task in a directory of its own.
-type inside struct {
-	pid, parent int
-	dir         string
-	space       bool
+// testTask is a task in a directory of its own.
+type testTask struct {
+	pid, parent   int
+	dir           string
+	hasNamespaces bool
 }
 
-// begin starts a task of the owner's that does nothing, as root's child and, with space, in namespaces.
-func begin(t *testing.T, space bool) *inside {
+// startTestTask starts a task of the owner's that does nothing, as root's child and, with space, in namespaces.
+func startTestTask(t *testing.T, space bool) *testTask {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can run tasks of other users")
@@ -72,18 +72,18 @@ func begin(t *testing.T, space bool) *inside {
 	if n, _ := io.ReadFull(out, make([]byte, len("ready\n"))); n == 0 {
 		t.Skipf("this machine makes no namespaces: %s", said.String())
 	}
-	return &inside{pid: cmd.Process.Pid, parent: os.Getpid(), dir: dir, space: space}
+	return &testTask{pid: cmd.Process.Pid, parent: os.Getpid(), dir: dir, hasNamespaces: space}
 }
 
 // run runs a command in a task and returns what it wrote.
-func (in *inside) run(t *testing.T, o Options, input string) (stdout, stderr string, code int, signal syscall.Signal) {
+func (in *testTask) run(t *testing.T, o StartOptions, input string) (stdout, stderr string, code int, signal syscall.Signal) {
 	t.Helper()
-	task, err := Open(in.pid, in.parent, owner)
+	task, err := OpenTask(in.pid, in.parent, owner)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if task.Namespaced() != in.space {
-		t.Errorf("namespaced: %v, want %v", task.Namespaced(), in.space)
+	if task.HasNamespaces() != in.hasNamespaces {
+		t.Errorf("namespaced: %v, want %v", task.HasNamespaces(), in.hasNamespaces)
 	}
 	o.Program, o.UID, o.GID, o.Groups = "/proc/self/exe", owner, owner, []uint32{54321}
 	s, err := Start(task, o)
@@ -124,15 +124,15 @@ func (in *inside) run(t *testing.T, o Options, input string) (stdout, stderr str
 	return out.String(), errs.String(), code, signal
 }
 
-func both(t *testing.T, f func(t *testing.T, in *inside)) {
-	t.Run("plain", func(t *testing.T) { f(t, begin(t, false)) })
-	t.Run("namespaces", func(t *testing.T) { f(t, begin(t, true)) })
+func runBothWays(t *testing.T, f func(t *testing.T, in *testTask)) {
+	t.Run("plain", func(t *testing.T) { f(t, startTestTask(t, false)) })
+	t.Run("namespaces", func(t *testing.T) { f(t, startTestTask(t, true)) })
 }
 
 // TestInside holds that a command has the task's rights, directory, environment, limits and namespaces, and nothing else.
 func TestInside(t *testing.T) {
-	both(t, func(t *testing.T, in *inside) {
-		stdout, stderr, code, _ := in.run(t, Options{Command: []string{"sh", "-c",
+	runBothWays(t, func(t *testing.T, in *testTask) {
+		stdout, stderr, code, _ := in.run(t, StartOptions{Command: []string{"sh", "-c",
 			`id -u; id -g; id -G; umask; ulimit -n; pwd; env | sort; grep -E "^(CapEff|CapPrm|NoNewPrivs):" /proc/self/status; ls /proc/self/fd | wc -l; echo nice $(nice)
 			for s in user mnt pid ipc uts; do readlink /proc/self/ns/$s; done; cat; echo oops >&2; exit 7`}}, "input\n")
 		want := fmt.Sprintf("%d\n%d\n%d 54321\n0027\n99\n%s\nCOLOUR=blue\n", owner, owner, owner, in.dir)
@@ -158,17 +158,17 @@ func TestInside(t *testing.T) {
 
 // TestEndings holds how the end of a command is told.
 func TestEndings(t *testing.T) {
-	both(t, func(t *testing.T, in *inside) {
-		if _, stderr, code, _ := in.run(t, Options{Command: []string{"no-such-command"}}, ""); code != 127 || !strings.Contains(stderr, "no such command") {
+	runBothWays(t, func(t *testing.T, in *testTask) {
+		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"no-such-command"}}, ""); code != 127 || !strings.Contains(stderr, "no such command") {
 			t.Errorf("no such command: %d, %q", code, stderr)
 		}
-		if _, stderr, code, _ := in.run(t, Options{Command: []string{"/etc/passwd"}}, ""); code != 126 || !strings.Contains(stderr, "permission denied") {
+		if _, stderr, code, _ := in.run(t, StartOptions{Command: []string{"/etc/passwd"}}, ""); code != 126 || !strings.Contains(stderr, "permission denied") {
 			t.Errorf("not executable: %d, %q", code, stderr)
 		}
-		if _, _, _, signal := in.run(t, Options{Command: []string{"sh", "-c", "kill -TERM $$"}}, ""); signal != syscall.SIGTERM {
+		if _, _, _, signal := in.run(t, StartOptions{Command: []string{"sh", "-c", "kill -TERM $$"}}, ""); signal != syscall.SIGTERM {
 			t.Errorf("signal %v, want SIGTERM", signal)
 		}
-		if _, _, code, signal := in.run(t, Options{Command: []string{"sh", "-c", "sleep 1000 & sleep 1000 & exit 3"}}, ""); code != 3 || signal != 0 {
+		if _, _, code, signal := in.run(t, StartOptions{Command: []string{"sh", "-c", "sleep 1000 & sleep 1000 & exit 3"}}, ""); code != 3 || signal != 0 {
 			t.Errorf("with children left: %d, %v", code, signal)
 		}
 	})
@@ -176,8 +176,8 @@ func TestEndings(t *testing.T) {
 
 // TestTerminal holds that there is one, with a size, that it is the user's, and that Ctrl-C reaches the command and nothing else.
 func TestTerminal(t *testing.T) {
-	both(t, func(t *testing.T, in *inside) {
-		stdout, _, code, _ := in.run(t, Options{Terminal: true, Term: "vt100", Rows: 33, Cols: 111, Command: []string{"sh", "-c",
+	runBothWays(t, func(t *testing.T, in *testTask) {
+		stdout, _, code, _ := in.run(t, StartOptions{Terminal: true, Term: "vt100", Rows: 33, Cols: 111, Command: []string{"sh", "-c",
 			`stty size; echo $TERM; test -t 0 && test -t 1 && test -t 2 && echo yes; stat -L -c %u /proc/self/fd/0; : < /dev/tty && echo own; trap "echo caught; exit 5" INT; echo go; read x`}}, "\x03")
 		for _, line := range []string{"33 111\r\n", "vt100\r\n", "yes\r\n", fmt.Sprintf("%d\r\n", owner), "own\r\n"} {
 			if !strings.Contains(stdout, line) {
@@ -187,7 +187,7 @@ func TestTerminal(t *testing.T) {
 		if code != 5 || !strings.Contains(stdout, "caught") {
 			t.Errorf("exit status %d in %q", code, stdout)
 		}
-		stdout, _, code, _ = in.run(t, Options{Terminal: true, Term: "vt100", Command: []string{"sh", "-c", "echo go; exec bash --norc -i"}}, "echo $((6*7)); exit 9\n")
+		stdout, _, code, _ = in.run(t, StartOptions{Terminal: true, Term: "vt100", Command: []string{"sh", "-c", "echo go; exec bash --norc -i"}}, "echo $((6*7)); exit 9\n")
 		if !strings.Contains(stdout, "42\r\n") || strings.Contains(stdout, "job control") || code != 9 {
 			t.Errorf("shell: exit status %d in %q", code, stdout)
 		}
@@ -196,13 +196,13 @@ func TestTerminal(t *testing.T) {
 
 // TestKill holds that nothing is left of a shell that is killed.
 func TestKill(t *testing.T) {
-	both(t, func(t *testing.T, in *inside) {
-		task, err := Open(in.pid, in.parent, owner)
+	runBothWays(t, func(t *testing.T, in *testTask) {
+		task, err := OpenTask(in.pid, in.parent, owner)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer task.Close()
-		s, err := Start(task, Options{Program: "/proc/self/exe", UID: owner, GID: owner, Command: []string{"sh", "-c", "sleep 1000 & echo go; exec sleep 1000"}})
+		s, err := Start(task, StartOptions{Program: "/proc/self/exe", UID: owner, GID: owner, Command: []string{"sh", "-c", "sleep 1000 & echo go; exec sleep 1000"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,12 +229,12 @@ func TestKill(t *testing.T) {
 
 // TestOpenRefuses holds that a number that is not, or no longer, the task's leads nowhere.
 func TestOpenRefuses(t *testing.T) {
-	in := begin(t, false)
-	for name, open := range map[string]func() (*Task, error){
-		"another's child": func() (*Task, error) { return Open(in.pid, 1, owner) },
-		"another user":    func() (*Task, error) { return Open(in.pid, in.parent, owner+1) },
-		"our own":         func() (*Task, error) { return Open(os.Getpid(), os.Getppid(), owner) },
-		"no such process": func() (*Task, error) { return Open(1<<22-1, in.parent, owner) },
+	in := startTestTask(t, false)
+	for name, open := range map[string]func() (*TaskHandle, error){
+		"another's child": func() (*TaskHandle, error) { return OpenTask(in.pid, 1, owner) },
+		"another user":    func() (*TaskHandle, error) { return OpenTask(in.pid, in.parent, owner+1) },
+		"our own":         func() (*TaskHandle, error) { return OpenTask(os.Getpid(), os.Getppid(), owner) },
+		"no such process": func() (*TaskHandle, error) { return OpenTask(1<<22-1, in.parent, owner) },
 	} {
 		if task, err := open(); err == nil {
 			task.Close()
@@ -258,7 +258,7 @@ func TestLimits(t *testing.T) {
 		"Max cpu time              unlimited            unlimited            seconds   \n" +
 		"Max open files            99                   4096                 files     \n" +
 		"Max nice priority         0                    0                    \nMax new thing  1 2 things\nMax data size soon later bytes\n"))
-	want := fmt.Sprint([]limit{{0, unix.RLIM_INFINITY, unix.RLIM_INFINITY}, {unix.RLIMIT_NOFILE, 99, 4096}, {13, 0, 0}})
+	want := fmt.Sprint([]resourceLimit{{0, unix.RLIM_INFINITY, unix.RLIM_INFINITY}, {unix.RLIMIT_NOFILE, 99, 4096}, {13, 0, 0}})
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -5,13 +5,13 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/internal/plant"
+	"github.com/roost-batch/roost/internal/mutant"
 )
 
-// Adopted enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited. Claims
+// Adopt enters a claim that was here before the startd: as written down, with what its starter says. Its state is Idle, Busy or Exited. Claims
 // on which an attempt runs go first: one on which nothing runs may have passed its resources on to them, and waits again if it may. Those that
 // waited stand in the order in which they are entered; what waited with them the schedd sends again.
-func (c *Core) Adopted(now Instant, claim Claim) error {
+func (c *ClaimTable) Adopt(now BootTime, claim Claim) error {
 	if claim.ID >= c.nextID || c.claims[claim.ID] != nil {
 		return fmt.Errorf("claim %d: %w: it does not fit this machine", claim.ID, roost.Invalid)
 	}
@@ -20,76 +20,76 @@ func (c *Core) Adopted(now Instant, claim Claim) error {
 	}
 	own := claim
 	own.queue = nowhere
-	if own.Placement.Zero() && !own.MayWait { // written down by a startd that knew of no placements
-		c.free.Find(own.request(), gpu.Anywhere, &own.Placement)
+	if own.Placement.Zero() && !own.CanQueue { // written down by a startd that knew of no placements
+		c.free.FindPlacement(own.request(), gpu.AnyUnit, &own.Placement)
 	}
-	holds := !own.Placement.Zero() && c.free.Fits(own.Placement)
+	holds := !own.Placement.Zero() && c.free.CanTake(own.Placement)
 	unit, waits := nowhere, false
-	if !holds && own.MayWait && own.State != Busy {
-		unit, waits = c.home(own.request())
+	if !holds && own.CanQueue && own.State != Busy {
+		unit, waits = c.unitFor(own.request())
 	}
 	switch {
-	case holds || waits || own.State == Busy && own.Over:
+	case holds || waits || own.State == Busy && own.ProcessesGone:
 	case own.State != Exited:
-		return fmt.Errorf("claim %d: %w", own.ID, c.free.Why(own.request()))
+		return fmt.Errorf("claim %d: %w", own.ID, c.free.WhyNotNow(own.request()))
 	default:
-		own.ending = "the machine has become smaller"
+		own.endReason = "the machine has become smaller"
 	}
-	c.now, c.begun = now, now
-	own.text = c.adBytes(&own)
-	c.enter(&own)
+	c.now, c.settleStart = now, now
+	own.adBytes = c.adBytes(&own)
+	c.addClaim(&own)
 	switch {
-	case holds && plant.Is(plant.ForgottenRoom):
+	case holds && mutant.Active(mutant.RoomForgottenOnRestart):
 	case holds:
-		c.take(&own)
+		c.takeResources(&own)
 	case waits:
 		own.Placement = gpu.Placement{}
-		if c.join(&own, unit); own.State == Idle {
+		if c.joinQueue(&own, unit); own.State == Idle {
 			own.State = Waiting
 		}
 	}
 	if own.State != Idle && own.State != Waiting {
 		c.tasks[own.Attempt.Task] = &own
-		own.ended = now
-		if own.Began == 0 {
-			own.Began = now
+		own.exitedAt = now
+		if own.RunningSince == 0 {
+			own.RunningSince = now
 		}
 		s := c.sessions[own.Schedd]
 		if s == nil {
-			s = &session{fence: newFence()}
+			s = &scheddSession{fence: newAttemptFence()}
 			c.sessions[own.Schedd] = s
 		}
-		s.fence.pass(own.Attempt)
+		s.fence.advance(own.Attempt)
 	}
 	c.version++
-	c.wake = min(c.wake, own.due(c.opt.KeepExits))
-	if !c.heard(own.Schedd) {
-		c.orphan(&own)
+	c.nextDeadline = min(c.nextDeadline, own.nextDeadline(c.opt.ExitRetention))
+	if !c.hasSession(own.Schedd) {
+		c.shortenLease(&own)
 	}
 	return nil
 }
 
-// home is a unit that a request would fit into alone.
-func (c *Core) home(r gpu.Request) (unit int, ok bool) {
+// unitFor is a unit that a request would fit into alone.
+func (c *ClaimTable) unitFor(r gpu.DeviceRequest) (unit int, ok bool) {
 	f := c.free.Clone()
 	for i := range c.queues {
-		f.SetQueue(i, gpu.Queue{Room: 1, Wait: float64(len(c.queues[i].claims))})
+		f.SetQueue(i, gpu.UnitQueue{FreePlaces: 1, WaitSeconds: float64(len(c.queues[i].claims))})
 	}
-	return f.CanWait(r)
+	return f.QueueableUnit(r)
 }
 
-// Devices takes in how the machine's devices are. What claims have of them they keep; a device that is sick, or is not in the list, is
+// SetDevices takes in how the machine's devices are. What claims have of them they keep; a device that is sick, or is not in the list, is
 // given to nobody until it is well and there again. It returns those that were not here at the start: they need a restart.
-func (c *Core) Devices(now Instant, all []gpu.Device) (unknown []string) {
+func (c *ClaimTable) SetDevices(now BootTime, all []gpu.Device) (unknown []string) {
 	c.now = now
-	health := make(map[string]gpu.Health, len(all))
+	health := make(map[string]gpu.DeviceHealth, len(all))
 	for _, d := range all {
 		health[d.UUID] = d.Health
 	}
 	for _, d := range c.free.Devices() {
 		h, ok := health[d.UUID]
 		if !ok {
-			h = gpu.Sick("it is not there any more")
+			h = gpu.Unhealthy("it is not there any more")
 		}
 		if c.free.SetHealth(d.UUID, h) {
 			c.version++
@@ -97,7 +97,7 @@ func (c *Core) Devices(now Instant, all []gpu.Device) (unknown []string) {
 		delete(health, d.UUID)
 	}
 	for _, d := range all {
-		delete(health, d.Parent) // a card that is cut into instances is none
+		delete(health, d.ParentUUID) // a card that is cut into instances is none
 	}
 	for _, d := range all {
 		if _, ok := health[d.UUID]; ok {

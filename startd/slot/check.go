@@ -9,35 +9,35 @@ import (
 )
 
 // Check panics when the books contradict themselves.
-func (c *Core) Check() { c.check() }
+func (c *ClaimTable) Check() { c.check() }
 
 // check panics when the books contradict themselves.
-func (c *Core) check() {
-	free, busy, waiting := c.free.Empty(), 0, 0
+func (c *ClaimTable) check() {
+	free, busy, waiting := c.free.EmptyClone(), 0, 0
 	running := make([]int, len(c.queues))
 	described := 0
-	for _, claim := range c.sorted() {
+	for _, claim := range c.sortedClaims() {
 		c.checkClaim(claim)
-		described += claim.text
-		if claim.holds {
-			free.Take(claim.Placement)
+		described += claim.adBytes
+		if claim.hasPlacement {
+			free.TakePlacement(claim.Placement)
 			for _, part := range claim.Placement.Parts {
 				if claim.Class == 0 {
 					running[part.Unit]++
 				}
 			}
 		}
-		if claim.About.Limits != "" && claim.queue != nowhere {
+		if claim.Info.Limits != "" && claim.queue != nowhere {
 			panic(fmt.Sprintf("%v has licences that the ad says nothing of: it waits for unit %d", claim, claim.queue))
 		}
-		c.checkHeir(claim)
-		free.Take(claim.reserved)
-		if len(claim.victims) > 0 && claim.Class == gpu.Batch {
-			for _, part := range claim.awaited.Parts {
+		c.checkPreemptor(claim)
+		free.TakePlacement(claim.reserved)
+		if len(claim.victims) > 0 && claim.Class == gpu.BatchClass {
+			for _, part := range claim.target.Parts {
 				running[part.Unit]++
 			}
 		}
-		if claim.live() || claim.State == Exited || claim.queued() {
+		if claim.hasLiveAttempt() || claim.State == Exited || claim.hasQueuedAttempt() {
 			busy++
 			if c.tasks[claim.Attempt.Task] != claim {
 				panic(fmt.Sprintf("%v: attempt %v is not on it", claim, claim.Attempt))
@@ -65,36 +65,36 @@ func (c *Core) check() {
 	if waiting != 0 {
 		panic(fmt.Sprintf("%d claims say that they wait, and are in no queue", waiting))
 	}
-	if !free.Same(c.free) {
-		panic(fmt.Sprintf("free is %v, and by the claims %v", c.free.Left(), free.Left()))
+	if !free.HasSameFree(c.free) {
+		panic(fmt.Sprintf("free is %v, and by the claims %v", c.free.LeftForBatch(), free.LeftForBatch()))
 	}
-	if described != c.described {
-		panic(fmt.Sprintf("claims may take %d bytes of the ad, and %d are counted", described, c.described))
+	if described != c.claimsAdBytes {
+		panic(fmt.Sprintf("claims may take %d bytes of the ad, and %d are counted", described, c.claimsAdBytes))
 	}
-	c.checkSizes()
+	c.checkUnitSizes()
 }
 
-// checkSizes panics when a unit is smaller than its owner lends, or larger while something of it is free.
-func (c *Core) checkSizes() {
-	for unit, bound := range c.bounds.each {
+// checkUnitSizes panics when a unit is smaller than its owner lends, or larger while something of it is free.
+func (c *ClaimTable) checkUnitSizes() {
+	for unit, bound := range c.ownerLimits.perUnit {
 		u := c.free.Unit(unit)
-		batch, stream := c.free.UnitFree(unit, gpu.Batch), c.free.UnitFree(unit, gpu.Stream)
+		batch, stream := c.free.UnitFree(unit, gpu.BatchClass), c.free.UnitFree(unit, gpu.StreamClass)
 		if u.CPU < bound.CPU || u.Memory < bound.Memory || u.CPU > bound.CPU && min(batch.CPU, stream.CPU) > 0 || u.Memory > bound.Memory && batch.Memory > 0 {
 			panic(fmt.Sprintf("unit %d has %v and %v, free are %v, and lent %+v", unit, u.CPU, u.Memory, batch, bound))
 		}
 	}
 }
 
-// checkBounds panics when, with everything done that was to be, more is lent than the owner wants and not enough of those who have it go.
-func (c *Core) checkBounds() {
-	for unit, bound := range c.bounds.each {
-		for _, class := range []gpu.Class{gpu.Batch, gpu.Stream} {
-			over := c.free.Excess(unit, class, bound)
-			for _, claim := range c.sorted() {
-				if claim.ending == "" && claim.State != Vacating {
+// checkOwnerLimits panics when, with everything done that was to be, more is lent than the owner wants and not enough of those who have it go.
+func (c *ClaimTable) checkOwnerLimits() {
+	for unit, bound := range c.ownerLimits.perUnit {
+		for _, class := range []gpu.AppClass{gpu.BatchClass, gpu.StreamClass} {
+			over := c.free.ExcessOver(unit, class, bound)
+			for _, claim := range c.sortedClaims() {
+				if claim.endReason == "" && claim.State != Vacating {
 					continue
 				}
-				for _, p := range claim.owned() {
+				for _, p := range claim.heldResources() {
 					if p.Unit == unit {
 						over.Memory -= p.Memory
 						if claim.Class == class {
@@ -110,63 +110,63 @@ func (c *Core) checkBounds() {
 	}
 }
 
-// checkHeir holds what an heir has and gets against what its victims hold.
-func (c *Core) checkHeir(claim *Claim) {
-	if v := claim.heir; v != nil && (!claim.holds || claim.ending == "" || !slices.Contains(v.victims, claim)) {
-		panic(fmt.Sprintf("%v makes room for %v; holds %v, ending %q", claim, v, claim.holds, claim.ending))
+// checkPreemptor holds what an heir has and gets against what its victims hold.
+func (c *ClaimTable) checkPreemptor(claim *Claim) {
+	if v := claim.preemptor; v != nil && (!claim.hasPlacement || claim.endReason == "" || !slices.Contains(v.victims, claim)) {
+		panic(fmt.Sprintf("%v makes room for %v; holds %v, ending %q", claim, v, claim.hasPlacement, claim.endReason))
 	}
 	var held []gpu.Placement
 	for _, v := range claim.victims {
-		if v.heir != claim || claim.holds || claim.queue != nowhere {
-			panic(fmt.Sprintf("%v waits for %v, whose heir is %v", claim, v, v.heir))
+		if v.preemptor != claim || claim.hasPlacement || claim.queue != nowhere {
+			panic(fmt.Sprintf("%v waits for %v, whose heir is %v", claim, v, v.preemptor))
 		}
 		held = append(held, v.Placement)
 	}
-	if now, _ := gpu.Cover(claim.awaited, held); len(held) == 0 && !claim.reserved.Zero() || len(held) > 0 && !reflect.DeepEqual(now, claim.reserved) {
-		panic(fmt.Sprintf("%v has %+v of %+v, while its victims hold %+v", claim, claim.reserved, claim.awaited, held))
+	if now, _ := gpu.CoverPlacement(claim.target, held); len(held) == 0 && !claim.reserved.Zero() || len(held) > 0 && !reflect.DeepEqual(now, claim.reserved) {
+		panic(fmt.Sprintf("%v has %+v of %+v, while its victims hold %+v", claim, claim.reserved, claim.target, held))
 	}
 }
 
-func (c *Core) checkClaim(claim *Claim) {
+func (c *ClaimTable) checkClaim(claim *Claim) {
 	if c.claims[claim.ID] != claim || claim.ID >= c.nextID || claim.State == Gone {
 		panic(fmt.Sprintf("%v does not stand under its id, next is %d", claim, c.nextID))
 	}
-	in := claim.Waits()
+	in := claim.IsWaiting()
 	ok := true
 	switch claim.State {
-	case Making:
-		ok = claim.holds != in
+	case Creating:
+		ok = claim.hasPlacement != in
 	case Idle, Busy, Vacating:
-		ok = (claim.holds || claim.Over && claim.live()) && !in
+		ok = (claim.hasPlacement || claim.ProcessesGone && claim.hasLiveAttempt()) && !in
 	case Waiting:
-		ok = !claim.holds && in
+		ok = !claim.hasPlacement && in
 	case Exited: // it has passed its resources on, or they were taken when its lease was over
-		ok = !(claim.holds && in) && (claim.holds || in || claim.ending != "")
+		ok = !(claim.hasPlacement && in) && (claim.hasPlacement || in || claim.endReason != "")
 	}
 	if !ok {
-		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.holds, in, claim.ending))
+		panic(fmt.Sprintf("%v: holds %v, waits %v, ending %q", claim, claim.hasPlacement, in, claim.endReason))
 	}
-	if claim.About.Alone && claim.holds && c.holders() > 1 {
-		panic(fmt.Sprintf("%v has the machine alone, with %d others", claim, c.holders()-1))
+	if claim.Info.Alone && claim.hasPlacement && c.placedClaims() > 1 {
+		panic(fmt.Sprintf("%v has the machine alone, with %d others", claim, c.placedClaims()-1))
 	}
-	if claim.Placement.Reclaimed && claim.About.Band.Prod() {
+	if claim.Placement.Reclaimed && claim.Info.Band.IsProd() {
 		panic(fmt.Sprintf("%v: production in reclaimed room", claim))
 	}
-	if due := claim.due(c.opt.KeepExits); due < c.wake {
-		panic(fmt.Sprintf("%v is due at %v, before the wake at %v", claim, due, c.wake))
+	if due := claim.nextDeadline(c.opt.ExitRetention); due < c.nextDeadline {
+		panic(fmt.Sprintf("%v is due at %v, before the wake at %v", claim, due, c.nextDeadline))
 	}
 }
 
-// checkRoom panics when, with everything done that was to be, more is reserved than there is and those in reclaimed room stay.
-func (c *Core) checkRoom() {
-	if !c.sampled {
+// checkOvercommit panics when, with everything done that was to be, more is reserved than there is and those in reclaimed room stay.
+func (c *ClaimTable) checkOvercommit() {
+	if !c.hasUsageSamples {
 		return
 	}
 	for unit := range c.free.Len() {
-		short := -c.free.Room(unit, gpu.Batch).Memory
-		for _, t := range c.inUnit(unit) {
-			if t.Leaving {
-				short -= t.Frees
+		short := -c.free.Reclaimable(unit, gpu.BatchClass).Memory
+		for _, t := range c.reclaimedIn(unit) {
+			if t.IsVacating {
+				short -= t.Freed
 			}
 		}
 		if short > 0 {
@@ -175,10 +175,10 @@ func (c *Core) checkRoom() {
 	}
 }
 
-// holders is how many claims have a part of the machine.
-func (c *Core) holders() (n int) {
+// placedClaims is how many claims have a part of the machine.
+func (c *ClaimTable) placedClaims() (n int) {
 	for _, claim := range c.claims {
-		if claim.holds {
+		if claim.hasPlacement {
 			n++
 		}
 	}

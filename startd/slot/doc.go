@@ -8,7 +8,7 @@
 //	         │ carved, or in the queue of a unit; it is being written down
 //	         ▼
 //	      Making ──could not──▶ gone
-//	         │ Made: the schedd is answered
+//	         │ ClaimCreated: the schedd is answered
 //	         ├──────────── holds nothing ─▶ Waiting ◀──────────┐
 //	         ▼                                 │ its turn, and  │
 //	┌──▶   Idle ──release, lease, drain──▶ gone│ its resources  │
@@ -17,7 +17,7 @@
 //	│     Busy ◀── with an attempt ────────────┤                │
 //	│     Idle ◀── without ────────────────────┘                │
 //	│                                                           │
-//	│     Busy ──Vacate, lease, release, drain──▶ Vacating      │
+//	│     Busy ──VacateAttempt, lease, release, drain──▶ Vacating      │
 //	│        │ Ended                                  │ Ended   │
 //	│        ▼                                        │         │
 //	│     Exited ◀────────────────────────────────────┘         │
@@ -49,12 +49,12 @@
 //
 // # What is lent
 //
-// The owner of the machine may lend less than there is (Bound). The units are as large as he says, and while more is in use, no larger than that; whoever has
+// The owner of the machine may lend less than there is (SetOwnerLimits). The units are as large as he says, and while more is in use, no larger than that; whoever has
 // what is beyond goes, in the order of those in reclaimed room. Nobody else is given what they leave.
 //
 // # Fences
 //
-// A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Making to Busy.
+// A schedd that opens another session while its claim is made sees it in the welcome and may use it at once: from Creating to Busy.
 //
 // A claim whose lease is over never lives again. If its attempt has ended and nobody has recorded that yet, its resources are free for others
 // but the news is kept for a day, for a schedd that was away for long: hours of work may be in it.
@@ -64,5 +64,5 @@
 // than the last that this machine has seen of the task.
 //
 // The package is pure: the time is an argument, in nanoseconds of CLOCK_BOOTTIME, and what is to be done comes out as effects. One goroutine
-// calls a Core; after each batch of calls it asks Todo, does what that says, and tells what came of it.
+// calls a ClaimTable; after each batch of calls it asks Todo, does what that says, and tells what came of it.
 package slot

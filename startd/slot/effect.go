@@ -2,24 +2,24 @@ package slot
 
 import "github.com/roost-batch/roost"
 
-// Cause is why an attempt is told to end. The numbers are those of wire.Cause.
-type Cause uint8
+// EndCause is why an attempt is told to end. The numbers are those of wire.Cause.
+type EndCause uint8
 
 // The causes that a machine or a schedd can have.
 const (
-	Removed   Cause = 2  // the user wants it gone
-	Vacated   Cause = 3  // the machine goes down, or out of its service
-	LeaseOut  Cause = 4  // nobody has renewed its lease
-	Preempted Cause = 11 // its place is needed by somebody of a higher band, or with a better claim to it
-	Machine   Cause = 6  // it cannot be run here
-	Overspent Cause = 12 // its job has used more CPU time than it may, on all its machines together
+	Removed     EndCause = 2  // the user wants it gone
+	Vacated     EndCause = 3  // the machine goes down, or out of its service
+	LeaseOut    EndCause = 4  // nobody has renewed its lease
+	Preempted   EndCause = 11 // its place is needed by somebody of a higher band, or with a better claim to it
+	Machine     EndCause = 6  // it cannot be run here
+	CPUOverused EndCause = 12 // its job has used more CPU time than it may, on all its machines together
 )
 
-// AskedCause is the cause that a schedd gives, by its number on the wire; whatever else it says, the attempt ends by its will.
-func AskedCause(number int32) Cause {
+// CauseFromWire is the cause that a schedd gives, by its number on the wire; whatever else it says, the attempt ends by its will.
+func CauseFromWire(number int32) EndCause {
 	switch number {
-	case int32(Vacated), int32(Preempted), int32(Machine), int32(Overspent):
-		return Cause(number)
+	case int32(Vacated), int32(Preempted), int32(Machine), int32(CPUOverused):
+		return EndCause(number)
 	}
 	return Removed
 }
@@ -29,95 +29,95 @@ type Effect interface{ effect() }
 
 // The effects. Those about one claim are done in their order.
 type (
-	// Make writes a new claim down and gets a starter for it; then the core is told Made or Unmade.
-	Make struct{ Claim *Claim }
-	// Place notes what a claim holds now that has waited: from now on a restart finds it.
-	Place struct{ Claim *Claim }
-	// TellReady reports to the schedd that a claim that waited has its resources.
-	TellReady struct{ Claim *Claim }
-	// Withdraw ends an attempt that waited and will not start; TellExited follows.
-	Withdraw struct {
+	// CreateClaim writes a new claim down and gets a starter for it; then the core is told ClaimCreated or ClaimFailed.
+	CreateClaim struct{ Claim *Claim }
+	// RecordPlacement notes what a claim holds now that has waited: from now on a restart finds it.
+	RecordPlacement struct{ Claim *Claim }
+	// ReportReady reports to the schedd that a claim that waited has its resources.
+	ReportReady struct{ Claim *Claim }
+	// CancelQueued ends an attempt that waited and will not start; ReportExited follows.
+	CancelQueued struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
-		Cause   Cause
+		Cause   EndCause
 		Reason  string
 	}
-	// Answer tells who asked that the claim is his, and whether it waits.
-	Answer struct {
+	// AcceptClaim tells who asked that the claim is his, and whether it waits.
+	AcceptClaim struct {
 		Session uint64
 		Claim   *Claim
 	}
-	// Refuse tells who asked that there will be no claim.
-	Refuse struct {
+	// RejectClaim tells who asked that there will be no claim.
+	RejectClaim struct {
 		Session uint64
 		Grant   GrantID
 		Reason  string
 	}
-	// Start runs an attempt on a claim; then the core is told Started and Ended, or only Ended.
-	Start struct {
+	// StartAttempt runs an attempt on a claim; then the core is told Started and Ended, or only Ended.
+	StartAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// Decline tells the schedd that an attempt will not run here and left no trace. When the claim is not there either, that is what it must be
+	// RejectActivation tells the schedd that an attempt will not run here and left no trace. When the claim is not there either, that is what it must be
 	// told, or it would try the next attempt.
-	Decline struct {
+	RejectActivation struct {
 		Schedd  string
 		Claim   ClaimID
 		NoClaim bool
 		Attempt roost.AttemptID
 		Reason  string
 	}
-	// Vacate makes a live attempt end: after its notice period, or at once when Fast.
-	Vacate struct {
+	// VacateAttempt makes a live attempt end: after its notice period, or at once when Fast.
+	VacateAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
-		Cause   Cause
+		Cause   EndCause
 		Fast    bool
 		Reason  string
 	}
-	// TellStarted and TellExited report to the schedd of the claim, if it has a session.
-	TellStarted struct {
+	// ReportStarted and ReportExited report to the schedd of the claim, if it has a session.
+	ReportStarted struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	TellExited struct {
+	ReportExited struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// TellLost reports to the schedd that a claim is no more.
-	TellLost struct {
+	// ReportLost reports to the schedd that a claim is no more.
+	ReportLost struct {
 		Claim  *Claim
 		Reason string
 	}
-	// Renew moves the deadline that the claim's starter enforces to Claim.Lease.
-	Renew struct{ Claim *Claim }
-	// Forget drops what is kept of an attempt that has ended: its exit, its output, its scratch directory.
-	Forget struct {
+	// RenewLease moves the deadline that the claim's starter enforces to Claim.Lease.
+	RenewLease struct{ Claim *Claim }
+	// DiscardAttempt drops what is kept of an attempt that has ended: its exit, its output, its scratch directory.
+	DiscardAttempt struct {
 		Claim   *Claim
 		Attempt roost.AttemptID
 	}
-	// Squeeze holds the processor time of a claim in reclaimed room to Claim.Squeezed, or lets it have again what there is.
-	Squeeze struct{ Claim *Claim }
-	// Dismiss removes a claim that is gone, with its starter and all it left.
-	Dismiss struct{ Claim *Claim }
-	// Hang closes a session that a newer one has ended.
-	Hang struct{ Session uint64 }
+	// ThrottleCPU holds the processor time of a claim in reclaimed room to Claim.CPUCap, or lets it have again what there is.
+	ThrottleCPU struct{ Claim *Claim }
+	// RemoveClaim removes a claim that is gone, with its starter and all it left.
+	RemoveClaim struct{ Claim *Claim }
+	// CloseSession closes a session that a newer one has ended.
+	CloseSession struct{ Session uint64 }
 )
 
-func (Make) effect()        {}
-func (Place) effect()       {}
-func (TellReady) effect()   {}
-func (Withdraw) effect()    {}
-func (Answer) effect()      {}
-func (Refuse) effect()      {}
-func (Start) effect()       {}
-func (Decline) effect()     {}
-func (Vacate) effect()      {}
-func (TellStarted) effect() {}
-func (TellExited) effect()  {}
-func (TellLost) effect()    {}
-func (Renew) effect()       {}
-func (Forget) effect()      {}
-func (Squeeze) effect()     {}
-func (Dismiss) effect()     {}
-func (Hang) effect()        {}
+func (CreateClaim) effect()      {}
+func (RecordPlacement) effect()  {}
+func (ReportReady) effect()      {}
+func (CancelQueued) effect()     {}
+func (AcceptClaim) effect()      {}
+func (RejectClaim) effect()      {}
+func (StartAttempt) effect()     {}
+func (RejectActivation) effect() {}
+func (VacateAttempt) effect()    {}
+func (ReportStarted) effect()    {}
+func (ReportExited) effect()     {}
+func (ReportLost) effect()       {}
+func (RenewLease) effect()       {}
+func (DiscardAttempt) effect()   {}
+func (ThrottleCPU) effect()      {}
+func (RemoveClaim) effect()      {}
+func (CloseSession) effect()     {}

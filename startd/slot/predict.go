@@ -6,32 +6,32 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// Run is a batch task that holds a part of a unit, and for how long still.
-type Run struct {
+// RunningTask is a batch task that holds a part of a unit, and for how long still.
+type RunningTask struct {
 	Placement gpu.Placement
-	Left      time.Duration
+	Remaining time.Duration
 }
 
-// Wish is a batch task that waits for a unit, and how long it will run.
-type Wish struct {
-	Request gpu.Request
-	Takes   time.Duration
+// QueuedTask is a batch task that waits for a unit, and how long it will run.
+type QueuedTask struct {
+	Request gpu.DeviceRequest
+	Runtime time.Duration
 }
 
 // PredictWait says how long a request would wait behind those that wait for a unit: it plays through how the running ones end, one after
 // the other, and the waiting ones start in turn (HRM §4.2, algorithm 1, function simulaterun). In the paper a small one may go before a large one that
 // does not fit; here none may, because the queue does not work that way. Not ok: it would never start, with what others than batch tasks hold.
-func PredictWait(free *gpu.Free, unit, limit int, running []Run, waiting []Wish, r gpu.Request) (wait time.Duration, ok bool) {
+func PredictWait(free *gpu.FreeResources, unit, limit int, running []RunningTask, waiting []QueuedTask, r gpu.DeviceRequest) (wait time.Duration, ok bool) {
 	f := free.Clone()
 	f.SetReclaim(false) // what is lent may be wanted back before
-	f.SetQueue(unit, gpu.Queue{})
+	f.SetQueue(unit, gpu.UnitQueue{})
 	type end struct {
 		at time.Duration
 		p  gpu.Placement
 	}
 	ends := make([]end, 0, len(running)+len(waiting))
 	for _, run := range running {
-		ends = append(ends, end{run.Left, run.Placement})
+		ends = append(ends, end{run.Remaining, run.Placement})
 	}
 	for now := time.Duration(0); ; {
 		for limit == 0 || len(ends) < limit {
@@ -40,14 +40,14 @@ func PredictWait(free *gpu.Free, unit, limit int, running []Run, waiting []Wish,
 				next = waiting[0].Request
 			}
 			var p gpu.Placement
-			if !f.Find(next, unit, &p) {
+			if !f.FindPlacement(next, unit, &p) {
 				break
 			}
 			if len(waiting) == 0 {
 				return now, true
 			}
-			f.Take(p)
-			ends = append(ends, end{now + waiting[0].Takes, p})
+			f.TakePlacement(p)
+			ends = append(ends, end{now + waiting[0].Runtime, p})
 			waiting = waiting[1:]
 		}
 		if len(ends) == 0 {
@@ -60,7 +60,7 @@ func PredictWait(free *gpu.Free, unit, limit int, running []Run, waiting []Wish,
 			}
 		}
 		now = max(now, ends[first].at)
-		f.Give(ends[first].p)
+		f.ReturnPlacement(ends[first].p)
 		ends[first] = ends[len(ends)-1]
 		ends = ends[:len(ends)-1]
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/roost-batch/roost/gpu"
 )
 
-// idle complains when somebody waits for what is free.
-func idle(t *testing.T, c *Core) {
+// checkNoIdleFit complains when somebody waits for what is free.
+func checkNoIdleFit(t *testing.T, c *ClaimTable) {
 	t.Helper()
 	for unit := range c.queues {
 		q := &c.queues[unit]
@@ -22,28 +22,28 @@ func idle(t *testing.T, c *Core) {
 			continue
 		}
 		f := c.free.Clone()
-		f.SetQueue(unit, gpu.Queue{})
+		f.SetQueue(unit, gpu.UnitQueue{})
 		var p gpu.Placement
-		if f.Find(next.request(), unit, &p) {
-			t.Fatalf("%v waits for %v, and %v is free", next, next.Resources, c.free.UnitFree(unit, gpu.Batch))
+		if f.FindPlacement(next.request(), unit, &p) {
+			t.Fatalf("%v waits for %v, and %v is free", next, next.Resources, c.free.UnitFree(unit, gpu.BatchClass))
 		}
 	}
 }
 
-// container is a task in the words of the paper: res is what it takes of an RU, d how long it runs, e how long it has.
-type container struct {
+// paperTask is a task in the words of the paper: res is what it takes of an RU, d how long it runs, e how long it has.
+type paperTask struct {
 	res, d, e, time int
 	waits           bool
 }
 
-// simulaterun is the paper's function, line by line, with S6 read as "from when the ended task ends". In turn adds the rule of our queue: none
+// simulateRun is the paper's function, line by line, with S6 read as "from when the ended task ends". In turn adds the rule of our queue: none
 // goes before one that came earlier.
-func simulaterun(queue, waitTasks []*container, key, ru int, inTurn bool) int {
+func simulateRun(queue, waitTasks []*paperTask, key, ru int, inTurn bool) int {
 	if len(queue) == 0 { // S14
 		return math.MaxInt
 	}
-	task := slices.MinFunc(queue, func(a, b *container) int { return a.time - b.time })          // S1
-	queue = slices.DeleteFunc(slices.Clone(queue), func(t *container) bool { return t == task }) // S2
+	task := slices.MinFunc(queue, func(a, b *paperTask) int { return a.time - b.time })          // S1
+	queue = slices.DeleteFunc(slices.Clone(queue), func(t *paperTask) bool { return t == task }) // S2
 	ru += task.res                                                                               // S3
 	blocked := false
 	for _, t := range waitTasks { // S4
@@ -58,18 +58,18 @@ func simulaterun(queue, waitTasks []*container, key, ru int, inTurn bool) int {
 	if key <= ru && !blocked { // S11
 		return task.time
 	}
-	return simulaterun(queue, waitTasks, key, ru, inTurn) // S17
+	return simulateRun(queue, waitTasks, key, ru, inTurn) // S17
 }
 
 // algorithm1 is the paper's, for one RU.
-func algorithm1(free int, running, waiting []*container, key int, inTurn bool) int {
+func algorithm1(free int, running, waiting []*paperTask, key int, inTurn bool) int {
 	if free >= key && len(waiting) == 0 { // S3
 		return 0
 	}
 	for _, t := range running { // S19
 		t.time = t.d - t.e // S20
 	}
-	return simulaterun(running, waiting, key, free, inTurn)
+	return simulateRun(running, waiting, key, free, inTurn)
 }
 
 // TestPredictWait holds the prediction against the paper's pseudo code. Where all tasks are of one size, as it stands there; in general, with our rule that
@@ -86,22 +86,24 @@ func TestPredictWait(t *testing.T) {
 			}
 			return 1 + r.IntN(6)
 		}
-		ask := func(n int) gpu.Request { return gpu.Request{Resources: roost.Resources{CPU: roost.MilliCPU(n) * 1000}} }
-		f := gpu.NewFree([]gpu.Unit{{Name: "u", CPU: cores * 1000, NUMA: -1}}, 0)
-		var ranPaper, waitPaper []*container
-		var running []Run
-		var waiting []Wish
+		ask := func(n int) gpu.DeviceRequest {
+			return gpu.DeviceRequest{Resources: roost.Resources{CPU: roost.MilliCPU(n) * 1000}}
+		}
+		f := gpu.NewFree([]gpu.ResourceUnit{{Name: "u", CPU: cores * 1000, NUMA: -1}}, 0)
+		var ranPaper, waitPaper []*paperTask
+		var running []RunningTask
+		var waiting []QueuedTask
 		left := cores
 		for n := pick(); n <= left; n = pick() {
 			d := 1 + r.IntN(50)
-			c := &container{res: n, d: d, e: r.IntN(d)}
-			p, err := f.Place(ask(n))
+			c := &paperTask{res: n, d: d, e: r.IntN(d)}
+			p, err := f.PlaceOrExplain(ask(n))
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.Take(p)
+			f.TakePlacement(p)
 			left -= n
-			ranPaper, running = append(ranPaper, c), append(running, Run{p, time.Duration(c.d-c.e) * time.Second})
+			ranPaper, running = append(ranPaper, c), append(running, RunningTask{p, time.Duration(c.d-c.e) * time.Second})
 		}
 		for i := range r.IntN(6) {
 			n := pick()
@@ -112,7 +114,7 @@ func TestPredictWait(t *testing.T) {
 				}
 			}
 			d := 1 + r.IntN(50)
-			waitPaper, waiting = append(waitPaper, &container{res: n, d: d, waits: true}), append(waiting, Wish{ask(n), time.Duration(d) * time.Second})
+			waitPaper, waiting = append(waitPaper, &paperTask{res: n, d: d, waits: true}), append(waiting, QueuedTask{ask(n), time.Duration(d) * time.Second})
 		}
 		key := pick()
 		wait, ok := PredictWait(f, 0, 0, running, waiting, ask(key))
@@ -138,11 +140,11 @@ func TestQueueLength(t *testing.T) {
 		{2 * time.Second, 3 * time.Second, 3, 5},
 		{time.Millisecond, time.Minute, 4, maxQueue},
 	} {
-		core := machine(t, QueueOptions{Auto: true})
-		core.times.ran(kind{}, c.run)
-		core.times.gaps.add(c.gap)
+		core := newTestTable(t, QueueOptions{Auto: true})
+		core.runtimes.addRun(taskKind{}, c.run)
+		core.runtimes.gaps.add(c.gap)
 		core.queues[0].running = c.r
-		if got := core.capacity(0); got != c.want {
+		if got := core.queueCapacity(0); got != c.want {
 			t.Errorf("r = %d, 1/μ = %v, τ = %v: b = %d, want %d", c.r, c.run, c.gap, got, c.want)
 		}
 	}
@@ -150,9 +152,9 @@ func TestQueueLength(t *testing.T) {
 
 // TestUsualTimesAreForgotten shows that the memory for run times is bounded.
 func TestUsualTimesAreForgotten(t *testing.T) {
-	m := newTimes()
+	m := newRuntimeHistory()
 	for i := range 3 * maxKinds {
-		m.ran(kind{owner: fmt.Sprint(i)}, time.Second)
+		m.addRun(taskKind{owner: fmt.Sprint(i)}, time.Second)
 	}
 	if len(m.kinds) != maxKinds || len(m.order) != maxKinds {
 		t.Errorf("%d kinds are remembered, want %d", len(m.kinds), maxKinds)

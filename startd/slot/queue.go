@@ -20,58 +20,58 @@ type QueueOptions struct {
 // maxQueue bounds what waits for one unit when no length is said: each has a starter.
 const maxQueue = 64
 
-func (o QueueOptions) off() bool { return o.Length == 0 && !o.Auto && o.MaxWait == 0 }
+func (o QueueOptions) isOff() bool { return o.Length == 0 && !o.Auto && o.MaxWait == 0 }
 
-// queue is the batch queue of one unit. Its claims hold nothing. It has those that were accepted waiting, and those that passed their
+// nodeQueue is the batch queue of one unit. Its claims hold nothing. It has those that were accepted waiting, and those that passed their
 // resources on when their attempt had ended: they are in it at once, and can be carved when the schedd has recorded the end.
-type queue struct {
+type nodeQueue struct {
 	claims  []*Claim // in the order of their turns
 	running int      // batch claims that hold a part of the unit
 }
 
-// join puts a claim at the end of the queue of a unit; leave takes it out.
-func (c *Core) join(claim *Claim, unit int) {
+// joinQueue puts a claim at the end of the queue of a unit; leave takes it out.
+func (c *ClaimTable) joinQueue(claim *Claim, unit int) {
 	claim.queue = unit
 	q := &c.queues[unit]
 	q.claims = append(q.claims, claim)
-	c.refresh(unit)
+	c.updateFreeList(unit)
 }
 
-func (c *Core) leave(claim *Claim) {
-	c.forsake(claim)
+func (c *ClaimTable) leaveQueue(claim *Claim) {
+	c.cancelPreemption(claim)
 	if unit := claim.queue; unit != nowhere {
 		claim.queue = nowhere
 		q := &c.queues[unit]
 		q.claims = slices.DeleteFunc(q.claims, func(o *Claim) bool { return o == claim })
-		c.refresh(unit)
+		c.updateFreeList(unit)
 	}
 }
 
-// refresh tells the free list how the queue of a unit stands: while somebody waits, nobody may go before.
-func (c *Core) refresh(unit int) {
+// updateFreeList tells the free list how the queue of a unit stands: while somebody waits, nobody may go before.
+func (c *ClaimTable) updateFreeList(unit int) {
 	q := &c.queues[unit]
-	c.free.SetQueue(unit, gpu.Queue{RunLimit: c.opt.Queue.RunLimit, Running: q.running, Length: len(q.claims)})
+	c.free.SetQueue(unit, gpu.UnitQueue{RunLimit: c.opt.Queue.RunLimit, Running: q.running, Length: len(q.claims)})
 	c.version++
 }
 
 // next is whose turn it is: the first that has something to run, for one that has nothing loses nothing; else the first of all. Nil: nobody can
 // be carved.
-func (q *queue) next() *Claim {
+func (q *nodeQueue) next() *Claim {
 	var first *Claim
 	for _, claim := range q.claims {
-		if claim.queued() {
+		if claim.hasQueuedAttempt() {
 			return claim
 		}
-		if first == nil && (claim.State == Waiting || claim.State == Making) {
+		if first == nil && (claim.State == Waiting || claim.State == Creating) {
 			first = claim
 		}
 	}
 	return first
 }
 
-// carve gives those who wait what has fallen free, strictly in turn: if the next does not fit, what is free stays free for it. Smaller ones are
+// placeQueued gives those who wait what has fallen free, strictly in turn: if the next does not fit, what is free stays free for it. Smaller ones are
 // not let by, because nobody knows for sure that this would not make it wait longer.
-func (c *Core) carve() {
+func (c *ClaimTable) placeQueued() {
 	for unit := range c.queues {
 		q := &c.queues[unit]
 		for {
@@ -79,81 +79,81 @@ func (c *Core) carve() {
 			if limit := c.opt.Queue.RunLimit; claim == nil || limit > 0 && q.running >= limit {
 				break
 			}
-			c.free.SetQueue(unit, gpu.Queue{})
-			fits := c.free.Find(claim.request(), unit, &claim.Placement)
-			c.refresh(unit)
+			c.free.SetQueue(unit, gpu.UnitQueue{})
+			fits := c.free.FindPlacement(claim.request(), unit, &claim.Placement)
+			c.updateFreeList(unit)
 			if !fits {
 				claim.Placement = gpu.Placement{}
 				break
 			}
-			c.leave(claim)
-			c.take(claim)
-			c.settle(claim)
+			c.leaveQueue(claim)
+			c.takeResources(claim)
+			c.activateQueued(claim)
 		}
 	}
 }
 
-// settle goes on with a claim that has got its resources.
-func (c *Core) settle(claim *Claim) {
-	c.emit(Place{claim})
-	if claim.State == Waiting || !c.current(claim.Schedd, claim.session) { // else its answer says that it does not wait
-		c.emit(TellReady{claim})
+// activateQueued goes on with a claim that has got its resources.
+func (c *ClaimTable) activateQueued(claim *Claim) {
+	c.addEffect(RecordPlacement{claim})
+	if claim.State == Waiting || !c.isCurrentSession(claim.Schedd, claim.session) { // else its answer says that it does not wait
+		c.addEffect(ReportReady{claim})
 	}
 	if claim.State != Waiting {
 		return
 	}
-	if !claim.queued() {
-		claim.become(Idle)
+	if !claim.hasQueuedAttempt() {
+		claim.setState(Idle)
 		return
 	}
-	claim.become(Busy)
-	c.emit(Start{claim, claim.Attempt})
+	claim.setState(Busy)
+	c.addEffect(StartAttempt{claim, claim.Attempt})
 }
 
-// yield lets a claim whose attempt has ended pass its resources on, if somebody in its unit's queue has something to run: the next task starts now,
+// yieldResources lets a claim whose attempt has ended pass its resources on, if somebody in its unit's queue has something to run: the next task starts now,
 // and not when the schedd has heard of the end of this one. The claim goes to the end of the queue.
-func (c *Core) yield(claim *Claim) {
-	if !claim.MayWait || claim.ending != "" || len(claim.Placement.Parts) != 1 {
+func (c *ClaimTable) yieldResources(claim *Claim) {
+	if !claim.CanQueue || claim.endReason != "" || len(claim.Placement.Parts) != 1 {
 		return
 	}
 	unit := claim.Placement.Parts[0].Unit
-	if next := c.queues[unit].next(); next != nil && next.queued() {
-		c.giveBack(claim)
+	if next := c.queues[unit].next(); next != nil && next.hasQueuedAttempt() {
+		c.releaseResources(claim)
 		claim.Placement = gpu.Placement{}
-		c.join(claim, unit)
+		c.joinQueue(claim, unit)
 	}
 }
 
-// rejoin puts an adopted claim in a queue that had passed its resources on when the startd before this one ended.
-func (c *Core) rejoin(claim *Claim) {
-	unit, ok := c.home(claim.request())
-	if !ok || !claim.MayWait {
-		claim.ending = "what it held is not there any more"
+// rejoinQueue puts an adopted claim in a queue that had passed its resources on when the startd before this one ended.
+func (c *ClaimTable) rejoinQueue(claim *Claim) {
+	unit, ok := c.unitFor(claim.request())
+	if !ok || !claim.CanQueue {
+		claim.endReason = "what it held is not there any more"
 		return
 	}
 	claim.Placement = gpu.Placement{}
-	c.join(claim, unit)
+	c.joinQueue(claim, unit)
 }
 
-// withdraw ends an attempt that waits and will not start.
-func (c *Core) withdraw(claim *Claim, cause Cause, reason string) {
-	c.emit(Withdraw{claim, claim.Attempt, cause, reason})
-	claim.become(Exited)
-	claim.Running, claim.ended = false, c.now
-	if claim.ending != "" {
-		c.leave(claim)
+// cancelQueued ends an attempt that waits and will not start.
+func (c *ClaimTable) cancelQueued(claim *Claim, cause EndCause, reason string) {
+	c.addEffect(CancelQueued{claim, claim.Attempt, cause, reason})
+	claim.setState(Exited)
+	claim.Running, claim.exitedAt = false, c.now
+	if claim.endReason != "" {
+		c.leaveQueue(claim)
 	}
-	c.emit(TellExited{claim, claim.Attempt})
-	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+	c.addEffect(ReportExited{claim, claim.Attempt})
+	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
-// leastGap is the part of a run time that the way to a schedd must be for an automatic queue to be worth its while.
-const leastGap = 0.01
+// minGap is the part of a run time that the way to a schedd must be for an automatic queue to be worth its while.
+const minGap = 0.01
 
-// capacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r running, each for 1/μ, so many end during the way τ (§3.4.2 (1)).
+// queueCapacity is how many may wait for a unit. The paper asks for r+b >= r·μ·τ: with r running, each for 1/μ, so many end during the way τ (§3.4.2 (1)).
 // That is enough if those that run have just begun. They have not, and any of them may be the next to end; so those that end meanwhile are to
 // be there besides, b >= r·μ·τ, unless the way is next to nothing against a run.
-func (c *Core) capacity(unit int) int {
+func (c *ClaimTable) queueCapacity(unit int) int {
 	o := c.opt.Queue
 	switch {
 	case o.Auto:
@@ -161,8 +161,8 @@ func (c *Core) capacity(unit int) int {
 		if o.RunLimit == 0 && c.queues[unit].running == 0 {
 			r = math.Max(c.free.Unit(unit).CPU.Cores(), 1)
 		}
-		part := c.times.gap().Seconds() / c.times.mean().Seconds()
-		if part < leastGap {
+		part := c.runtimes.gap().Seconds() / c.runtimes.mean().Seconds()
+		if part < minGap {
 			return 0
 		}
 		return min(int(math.Ceil(r*part)), maxQueue)
@@ -172,40 +172,40 @@ func (c *Core) capacity(unit int) int {
 	return o.Length
 }
 
-// room finds the queue for a request that cannot be placed now: of those that have room, and into whose unit it fits alone, the one with the
+// findQueue finds the queue for a request that cannot be placed now: of those that have room, and into whose unit it fits alone, the one with the
 // shortest predicted wait.
-func (c *Core) room(now Instant, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
-	if !r.MayWait || r.Class != gpu.Batch || c.opt.Queue.off() {
+func (c *ClaimTable) findQueue(now BootTime, r ClaimRequest) (unit int, wait time.Duration, ok bool) {
+	if !r.CanQueue || r.Class != gpu.BatchClass || c.opt.Queue.isOff() {
 		return 0, 0, false
 	}
 	f := c.free.Clone()
 	for i := range c.queues {
 		q := f.Queue(i)
-		q.Room, q.Wait = max(c.capacity(i)-q.Length, 0), c.wait(now, i, r.request()).Seconds()
-		if most := c.opt.Queue.MaxWait; most > 0 && q.Wait >= most.Seconds() {
-			q.Room = 0
+		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0), c.predictedWait(now, i, r.request()).Seconds()
+		if most := c.opt.Queue.MaxWait; most > 0 && q.WaitSeconds >= most.Seconds() {
+			q.FreePlaces = 0
 		}
 		f.SetQueue(i, q)
 	}
-	unit, ok = f.CanWait(r.request())
+	unit, ok = f.QueueableUnit(r.request())
 	if ok {
-		wait = time.Duration(f.Queue(unit).Wait * float64(time.Second))
+		wait = time.Duration(f.Queue(unit).WaitSeconds * float64(time.Second))
 	}
 	return unit, wait, ok
 }
 
-// wait predicts how long a request would wait in a unit's queue if it came now.
-func (c *Core) wait(now Instant, unit int, r gpu.Request) time.Duration {
-	var running []Run
-	for _, claim := range c.sorted() {
-		if claim.holds && claim.Class == gpu.Batch && len(claim.Placement.Parts) > 0 && claim.Placement.Parts[0].Unit == unit {
-			running = append(running, Run{claim.Placement, c.left(now, claim)})
+// predictedWait predicts how long a request would wait in a unit's queue if it came now.
+func (c *ClaimTable) predictedWait(now BootTime, unit int, r gpu.DeviceRequest) time.Duration {
+	var running []RunningTask
+	for _, claim := range c.sortedClaims() {
+		if claim.hasPlacement && claim.Class == gpu.BatchClass && len(claim.Placement.Parts) > 0 && claim.Placement.Parts[0].Unit == unit {
+			running = append(running, RunningTask{claim.Placement, c.remainingTime(now, claim)})
 		}
 	}
 	q := &c.queues[unit]
-	waiting := make([]Wish, 0, len(q.claims))
+	waiting := make([]QueuedTask, 0, len(q.claims))
 	for _, claim := range q.claims {
-		waiting = append(waiting, Wish{claim.request(), c.expected(claim)})
+		waiting = append(waiting, QueuedTask{claim.request(), c.expectedRuntime(claim)})
 	}
 	wait, ok := PredictWait(c.free, unit, c.opt.Queue.RunLimit, running, waiting, r)
 	if !ok {
@@ -217,16 +217,16 @@ func (c *Core) wait(now Instant, unit int, r gpu.Request) time.Duration {
 // unknownWait stands for a wait for something that no batch task will give back, such as what stream tasks hold.
 const unknownWait = 24 * time.Hour
 
-// advertise puts how the queues stand into what the ad is made of.
-func (c *Core) advertise(f *gpu.Free) {
-	if c.opt.Queue.off() {
+// setQueueAttributes puts how the queues stand into what the ad is made of.
+func (c *ClaimTable) setQueueAttributes(f *gpu.FreeResources) {
+	if c.opt.Queue.isOff() {
 		return
 	}
 	for i := range c.queues {
 		q := f.Queue(i)
-		q.Room, q.Wait = max(c.capacity(i)-q.Length, 0), c.wait(c.now, i, c.like).Seconds()
-		if most := c.opt.Queue.MaxWait; most > 0 && q.Wait >= most.Seconds() {
-			q.Room = 0
+		q.FreePlaces, q.WaitSeconds = max(c.queueCapacity(i)-q.Length, 0), c.predictedWait(c.now, i, c.lastBatchRequest).Seconds()
+		if most := c.opt.Queue.MaxWait; most > 0 && q.WaitSeconds >= most.Seconds() {
+			q.FreePlaces = 0
 		}
 		f.SetQueue(i, q)
 	}

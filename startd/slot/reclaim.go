@@ -11,104 +11,104 @@ import (
 	"github.com/roost-batch/roost/startd/reclaim"
 )
 
-// squeezedFor is how long a claim in reclaimed room goes on with less processor time than it asked for before it has to go: it would be better off
+// throttlePatience is how long a claim in reclaimed room goes on with less processor time than it asked for before it has to go: it would be better off
 // elsewhere (Borg §6.2).
-const squeezedFor = 10 * time.Minute
+const throttlePatience = 10 * time.Minute
 
-// Pressure is what the machine itself has left of its memory, whoever has the rest. A Total of 0: nobody knows.
-type Pressure struct{ Available, Total roost.Bytes }
+// MemoryPressure is what the machine itself has left of its memory, whoever has the rest. A Total of 0: nobody knows.
+type MemoryPressure struct{ Available, Total roost.Bytes }
 
-// Sampled takes in what each claim's task uses, and lets reservations follow. What that means for those in reclaimed room, Todo sees to.
-func (c *Core) Sampled(now Instant, use map[ClaimID]reclaim.Amount, p Pressure) {
+// AddUsageSamples takes in what each claim's task uses, and lets reservations follow. What that means for those in reclaimed room, Todo sees to.
+func (c *ClaimTable) AddUsageSamples(now BootTime, use map[ClaimID]reclaim.ResourceAmount, p MemoryPressure) {
 	c.now = now
-	params := reclaim.ParamsOf(c.opt.Reclaim).Within(c.opt.Settle)
-	for _, claim := range c.sorted() {
-		if !claim.holds || !claim.live() || !claim.Running || claim.About.Alone {
+	params := reclaim.ParamsOf(c.opt.Reclaim).ScaledTo(c.opt.SettlingTime)
+	for _, claim := range c.sortedClaims() {
+		if !claim.hasPlacement || !claim.hasLiveAttempt() || !claim.Running || claim.Info.Alone {
 			continue
 		}
 		used := use[claim.ID]
-		switch limit := reclaim.Of(claim.Resources); {
-		case claim.estimate == nil && c.begun > 0 && claim.Began <= c.begun:
-			e := reclaim.Resumed(now, limit, used, params)
+		switch limit := reclaim.AmountOf(claim.Resources); {
+		case claim.estimate == nil && c.settleStart > 0 && claim.RunningSince <= c.settleStart:
+			e := reclaim.ResumedEstimate(now, limit, used, params)
 			claim.estimate = &e
 		case claim.estimate == nil:
-			e := reclaim.New(now, limit)
+			e := reclaim.NewEstimate(now, limit)
 			claim.estimate = &e
 		}
 		claim.estimate.Sample(now, used, params)
-		claim.used = used
-		c.setReserved(claim, claim.estimate.Reserved())
+		claim.lastUsage = used
+		c.setUsageEstimate(claim, claim.estimate.Reserved())
 	}
-	c.sampled = true
-	if short := reclaim.Short(p.Available, p.Total); short > 0 && c.opt.Reclaim != roost.ReclaimOff {
-		c.shed(short, true, c.inUse(), fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
+	c.hasUsageSamples = true
+	if short := reclaim.MemoryShortfall(p.Available, p.Total); short > 0 && c.opt.Reclaim != roost.ReclaimOff {
+		c.evictOvercommitted(short, true, c.nonProdUsage(), fmt.Sprintf("the machine ran out of memory: %v of %v were left", p.Available, p.Total))
 	}
-	c.squeeze(now)
+	c.throttleReclaimed(now)
 }
 
-// setReserved notes what is reserved of a claim's placement, and who wants back what was lent.
-func (c *Core) setReserved(claim *Claim, a reclaim.Amount) {
-	_, before := claim.Placement.Reserved()
-	c.free.Reserve(&claim.Placement, a.CPU, a.Memory)
-	if _, after := claim.Placement.Reserved(); after > before && !claim.Placement.Reclaimed {
-		c.wants = claim.who()
-	}
-}
-
-// unlend has all reserved again that a claim has: a task begins, of which nobody knows yet what it needs.
-func (c *Core) unlend(claim *Claim) {
-	claim.estimate, claim.used = nil, reclaim.Amount{}
-	if claim.holds {
-		c.setReserved(claim, reclaim.Of(claim.Resources))
+// setUsageEstimate notes what is reserved of a claim's placement, and who wants back what was lent.
+func (c *ClaimTable) setUsageEstimate(claim *Claim, a reclaim.ResourceAmount) {
+	_, before := claim.Placement.UsageEstimate()
+	c.free.SetUsageEstimate(&claim.Placement, a.CPU, a.Memory)
+	if _, after := claim.Placement.UsageEstimate(); after > before && !claim.Placement.Reclaimed {
+		c.lastReclaimer = claim.ownerLabel()
 	}
 }
 
-// who is whom a claim is for, in words.
-func (c *Claim) who() string {
+// resetUsageEstimate has all reserved again that a claim has: a task begins, of which nobody knows yet what it needs.
+func (c *ClaimTable) resetUsageEstimate(claim *Claim) {
+	claim.estimate, claim.lastUsage = nil, reclaim.ResourceAmount{}
+	if claim.hasPlacement {
+		c.setUsageEstimate(claim, reclaim.AmountOf(claim.Resources))
+	}
+}
+
+// ownerLabel is whom a claim is for, in words.
+func (c *Claim) ownerLabel() string {
 	what := "a claim"
 	if !c.Attempt.Task.Job.IsZero() {
 		what = c.Attempt.Task.String()
 	}
-	return fmt.Sprintf("%s of %s (%v)", what, c.Owner, c.About.Band)
+	return fmt.Sprintf("%s of %s (%v)", what, c.Owner, c.Info.Band)
 }
 
-// reclaims lets those in reclaimed room have to themselves what has fallen free, and ends as many of them as it takes for the reservations to be met.
+// reclaimUnit lets those in reclaimed room have to themselves what has fallen free, and ends as many of them as it takes for the reservations to be met.
 // It waits for a first look at what the tasks of an earlier start use.
-func (c *Core) reclaims() {
+func (c *ClaimTable) reclaimUnit() {
 	var lent []*Claim
 	for _, claim := range c.claims {
-		if claim.holds && claim.Placement.Reclaimed {
+		if claim.hasPlacement && claim.Placement.Reclaimed {
 			lent = append(lent, claim)
 		}
 	}
 	slices.SortFunc(lent, func(a, b *Claim) int { return cmp.Compare(a.ID, b.ID) })
 	for _, claim := range lent {
-		if claim.ending == "" && c.free.Settle(&claim.Placement) {
+		if claim.endReason == "" && c.free.BackWithFree(&claim.Placement) {
 			c.version++
-			c.ease(claim)
-			c.emit(Place{claim})
+			c.unthrottle(claim)
+			c.addEffect(RecordPlacement{claim})
 		}
 	}
-	if len(lent) == 0 || !c.sampled {
+	if len(lent) == 0 || !c.hasUsageSamples {
 		return
 	}
 	for unit := range c.free.Len() {
-		if room := c.free.Room(unit, gpu.Batch).Memory; room < 0 {
-			c.shed(-room, false, c.inUnit(unit), "its memory was reclaimed by "+c.wants)
+		if room := c.free.Reclaimable(unit, gpu.BatchClass).Memory; room < 0 {
+			c.evictOvercommitted(-room, false, c.reclaimedIn(unit), "its memory was reclaimed by "+c.lastReclaimer)
 		}
 	}
 }
 
-// inUnit are those in reclaimed room of a unit, with what their reservations hold there.
-func (c *Core) inUnit(unit int) (all []reclaim.Tenant) {
-	for _, claim := range c.sorted() {
-		if !claim.holds || !claim.Placement.Reclaimed {
+// reclaimedIn are those in reclaimed room of a unit, with what their reservations hold there.
+func (c *ClaimTable) reclaimedIn(unit int) (all []reclaim.EvictionCandidate) {
+	for _, claim := range c.sortedClaims() {
+		if !claim.hasPlacement || !claim.Placement.Reclaimed {
 			continue
 		}
-		t := claim.tenant()
+		t := claim.evictionCandidate()
 		for _, part := range claim.Placement.Parts {
 			if part.Unit == unit {
-				t.Frees += part.Memory - part.LentMemory
+				t.Freed += part.Memory - part.ReclaimableMemory
 			}
 		}
 		all = append(all, t)
@@ -116,94 +116,94 @@ func (c *Core) inUnit(unit int) (all []reclaim.Tenant) {
 	return all
 }
 
-// inUse are all that are not production, with what they use.
-func (c *Core) inUse() (all []reclaim.Tenant) {
-	for _, claim := range c.sorted() {
-		if claim.holds && !claim.About.Band.Prod() {
-			t := claim.tenant()
-			t.Frees, t.Over = claim.used.Memory, max(claim.used.Memory-claim.Resources.Memory, 0)
+// nonProdUsage are all that are not production, with what they use.
+func (c *ClaimTable) nonProdUsage() (all []reclaim.EvictionCandidate) {
+	for _, claim := range c.sortedClaims() {
+		if claim.hasPlacement && !claim.Info.Band.IsProd() {
+			t := claim.evictionCandidate()
+			t.Freed, t.Excess = claim.lastUsage.Memory, max(claim.lastUsage.Memory-claim.Resources.Memory, 0)
 			all = append(all, t)
 		}
 	}
 	return all
 }
 
-func (c *Claim) tenant() reclaim.Tenant {
-	return reclaim.Tenant{
-		ID: uint64(c.ID), Band: c.About.Band, Reclaimed: c.Placement.Reclaimed, Began: c.Began, Leaving: c.State == Vacating || c.ending != "",
+func (c *Claim) evictionCandidate() reclaim.EvictionCandidate {
+	return reclaim.EvictionCandidate{
+		ID: uint64(c.ID), Band: c.Info.Band, Reclaimed: c.Placement.Reclaimed, Began: c.RunningSince, IsVacating: c.State == Vacating || c.endReason != "",
 	}
 }
 
-// shed ends claims so that need is got back. At once is for when memory itself has run out: else what can be saved is.
-func (c *Core) shed(need roost.Bytes, atOnce bool, from []reclaim.Tenant, reason string) {
-	for _, id := range reclaim.Choose(need, from) {
-		c.finish(c.claims[ClaimID(id)], Preempted, atOnce, reason)
+// evictOvercommitted ends claims so that need is got back. At once is for when memory itself has run out: else what can be saved is.
+func (c *ClaimTable) evictOvercommitted(need roost.Bytes, atOnce bool, from []reclaim.EvictionCandidate, reason string) {
+	for _, id := range reclaim.SelectVictims(need, from) {
+		c.endWhenIdle(c.claims[ClaimID(id)], Preempted, atOnce, reason)
 	}
 }
 
-// squeeze shares out what processor time others leave to those in reclaimed room when it is short, and ends those that had too little for too long.
+// throttleReclaimed shares out what processor time others leave to those in reclaimed room when it is short, and ends those that had too little for too long.
 // What counts is what the others use now, and not what is reserved for them: time that nobody uses is lost.
-func (c *Core) squeeze(now Instant) {
+func (c *ClaimTable) throttleReclaimed(now BootTime) {
 	asked, busy := make([]roost.MilliCPU, c.free.Len()), make([]roost.MilliCPU, c.free.Len())
 	for _, claim := range c.claims {
-		if unit, ok := claim.squeezable(); ok {
-			cpu, _ := claim.Placement.Reserved()
+		if unit, ok := claim.isThrottleable(); ok {
+			cpu, _ := claim.Placement.UsageEstimate()
 			asked[unit] += cpu
-		} else if claim.live() && claim.holds && len(claim.Placement.Parts) > 0 {
-			busy[claim.Placement.Parts[0].Unit] += claim.used.CPU
+		} else if claim.hasLiveAttempt() && claim.hasPlacement && len(claim.Placement.Parts) > 0 {
+			busy[claim.Placement.Parts[0].Unit] += claim.lastUsage.CPU
 		}
 	}
-	for _, claim := range c.sorted() {
-		unit, ok := claim.squeezable()
+	for _, claim := range c.sortedClaims() {
+		unit, ok := claim.isThrottleable()
 		if !ok {
 			continue
 		}
 		deficit := busy[unit] + asked[unit] - c.free.Unit(unit).CPU
 		if deficit <= 0 {
-			c.ease(claim)
+			c.unthrottle(claim)
 			continue
 		}
-		cpu, _ := claim.Placement.Reserved()
-		if most := reclaim.Squeeze(deficit, asked[unit], cpu); abs(most-claim.Squeezed) > claim.Squeezed/8 {
-			claim.Squeezed = most
-			c.emit(Squeeze{claim})
+		cpu, _ := claim.Placement.UsageEstimate()
+		if most := reclaim.ThrottleShares(deficit, asked[unit], cpu); abs(most-claim.CPUCap) > claim.CPUCap/8 {
+			claim.CPUCap = most
+			c.addEffect(ThrottleCPU{claim})
 		}
-		if claim.since == 0 {
-			claim.since = now
+		if claim.throttledSince == 0 {
+			claim.throttledSince = now
 		}
-		if now-claim.since >= squeezedFor {
-			c.finish(claim, Preempted, false, fmt.Sprintf("its processor time was wanted back for %v", squeezedFor))
+		if now-claim.throttledSince >= throttlePatience {
+			c.endWhenIdle(claim, Preempted, false, fmt.Sprintf("its processor time was wanted back for %v", throttlePatience))
 		}
 	}
 }
 
-// squeezable reports whether the claim's processor time can be taken back, and the unit that it is of.
-func (c *Claim) squeezable() (unit int, ok bool) {
+// isThrottleable reports whether the claim's processor time can be taken back, and the unit that it is of.
+func (c *Claim) isThrottleable() (unit int, ok bool) {
 	p := &c.Placement
-	if !c.holds || !p.Reclaimed || p.Class != gpu.Batch || len(p.Parts) == 0 || c.ending != "" {
+	if !c.hasPlacement || !p.Reclaimed || p.Class != gpu.BatchClass || len(p.Parts) == 0 || c.endReason != "" {
 		return 0, false
 	}
 	return p.Parts[0].Unit, true
 }
 
-// ease lets a claim have its processor time again.
-func (c *Core) ease(claim *Claim) {
-	claim.since = 0
-	if claim.Squeezed > 0 {
-		claim.Squeezed = 0
-		c.emit(Squeeze{claim})
+// unthrottle lets a claim have its processor time again.
+func (c *ClaimTable) unthrottle(claim *Claim) {
+	claim.throttledSince = 0
+	if claim.CPUCap > 0 {
+		claim.CPUCap = 0
+		c.addEffect(ThrottleCPU{claim})
 	}
 }
 
-// RoomNews reports whether what may be lent has changed since the last ad by so much that it is worth a new one: a twentieth of a unit.
-func (c *Core) RoomNews() bool {
+// IsReclaimableAdStale reports whether what may be lent has changed since the last ad by so much that it is worth a new one: a twentieth of a unit.
+func (c *ClaimTable) IsReclaimableAdStale() bool {
 	const part = 20
-	if len(c.shownRoom) != c.free.Len() {
-		return c.free.Reclaims()
+	if len(c.advertisedReclaimable) != c.free.Len() {
+		return c.free.IsReclaiming()
 	}
-	for i, shown := range c.shownRoom {
-		unit, room := c.free.Unit(i), c.free.Room(i, gpu.Batch)
-		if c.free.Reclaims() && (abs(room.CPU-shown.CPU) > unit.CPU/part || abs(room.Memory-shown.Memory) > unit.Memory/part) {
+	for i, shown := range c.advertisedReclaimable {
+		unit, room := c.free.Unit(i), c.free.Reclaimable(i, gpu.BatchClass)
+		if c.free.IsReclaiming() && (abs(room.CPU-shown.CPU) > unit.CPU/part || abs(room.Memory-shown.Memory) > unit.Memory/part) {
 			return true
 		}
 	}
@@ -212,10 +212,10 @@ func (c *Core) RoomNews() bool {
 
 func abs[T roost.MilliCPU | roost.Bytes](n T) T { return max(n, -n) }
 
-// showRoom notes what the ad that is being made says may be lent.
-func (c *Core) showRoom() {
-	c.shownRoom = c.shownRoom[:0]
+// recordAdvertisedRoom notes what the ad that is being made says may be lent.
+func (c *ClaimTable) recordAdvertisedRoom() {
+	c.advertisedReclaimable = c.advertisedReclaimable[:0]
 	for i := range c.free.Len() {
-		c.shownRoom = append(c.shownRoom, c.free.Room(i, gpu.Batch))
+		c.advertisedReclaimable = append(c.advertisedReclaimable, c.free.Reclaimable(i, gpu.BatchClass))
 	}
 }

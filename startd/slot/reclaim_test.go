@@ -13,19 +13,19 @@ import (
 )
 
 // reclaim is the step that begins anew with a machine that reclaims so boldly.
-func (s *teller) reclaim(w arguments) (err error) {
-	opt := machine(s.t, QueueOptions{}).opt
-	opt.Reclaim, err = roost.ParseReclaim(w.text("level", ""))
+func (s *scriptRunner) reclaim(w stepArguments) (err error) {
+	opt := newTestTable(s.t, QueueOptions{}).opt
+	opt.Reclaim, err = roost.ParseReclaimLevel(w.text("level", ""))
 	s.core = New(opt)
 	return err
 }
 
 // sample is the step in which claims are seen to use something, "1=MILLICPU:MIB", for so many seconds, looked at every two.
-func (s *teller) sample(w arguments) {
-	use := map[ClaimID]reclaim.Amount{}
+func (s *scriptRunner) sample(w stepArguments) {
+	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range s.core.nextID {
 		if text := w.text(id.String(), ""); text != "" {
-			var a reclaim.Amount
+			var a reclaim.ResourceAmount
 			if _, err := fmt.Sscan(strings.ReplaceAll(text, ":", " "), &a.CPU, &a.Memory); err != nil {
 				s.t.Fatal(err)
 			}
@@ -33,35 +33,35 @@ func (s *teller) sample(w arguments) {
 			use[id] = a
 		}
 	}
-	p := Pressure{roost.Bytes(w.number("available", 0)) * roost.MiB, roost.Bytes(w.number("total", 0)) * roost.MiB}
+	p := MemoryPressure{roost.Bytes(w.number("available", 0)) * roost.MiB, roost.Bytes(w.number("total", 0)) * roost.MiB}
 	for end := s.now + time.Duration(w.number("seconds", 2))*time.Second; s.now < end; {
 		s.now += 2 * time.Second
-		s.core.Sampled(s.now, use, p)
+		s.core.AddUsageSamples(s.now, use, p)
 	}
 }
 
-// room shows what may be lent, and who is in it.
-func (s *teller) room(out io.Writer) {
-	if !s.core.free.Reclaims() {
+// showReclaimable shows what may be lent, and who is in it.
+func (s *scriptRunner) showReclaimable(out io.Writer) {
+	if !s.core.free.IsReclaiming() {
 		return
 	}
 	for i := range s.core.free.Len() {
-		r := s.core.free.Room(i, gpu.Batch)
-		fmt.Fprintf(out, "%s: room for %v cores, %v; news %v\n", s.core.free.Unit(i).Name, r.CPU, r.Memory, s.core.RoomNews())
+		r := s.core.free.Reclaimable(i, gpu.BatchClass)
+		fmt.Fprintf(out, "%s: room for %v cores, %v; news %v\n", s.core.free.Unit(i).Name, r.CPU, r.Memory, s.core.IsReclaimableAdStale())
 	}
-	for _, c := range s.core.sorted() {
-		if c.holds {
-			cpu, memory := c.Placement.Reserved()
+	for _, c := range s.core.sortedClaims() {
+		if c.hasPlacement {
+			cpu, memory := c.Placement.UsageEstimate()
 			fmt.Fprintf(out, "claim %d: %v cores and %v reserved, reclaimed %v\n", c.ID, cpu, memory, c.Placement.Reclaimed)
 		}
 	}
 }
 
-// sampleAtRandom has the claims use something.
-func sampleAtRandom(r *rand.Rand, c *Core, now Instant) {
-	use := map[ClaimID]reclaim.Amount{}
+// addRandomSamples has the claims use something.
+func addRandomSamples(r *rand.Rand, c *ClaimTable, now BootTime) {
+	use := map[ClaimID]reclaim.ResourceAmount{}
 	for id := range c.claims {
-		use[id] = reclaim.Amount{CPU: roost.MilliCPU(r.IntN(3000)), Memory: roost.Bytes(r.Int64N(int64(2 * roost.GiB)))}
+		use[id] = reclaim.ResourceAmount{CPU: roost.MilliCPU(r.IntN(3000)), Memory: roost.Bytes(r.Int64N(int64(2 * roost.GiB)))}
 	}
-	c.Sampled(now, use, Pressure{roost.Bytes(r.IntN(2000)) * roost.MiB, 64 * roost.GiB})
+	c.AddUsageSamples(now, use, MemoryPressure{roost.Bytes(r.IntN(2000)) * roost.MiB, 64 * roost.GiB})
 }

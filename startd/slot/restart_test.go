@@ -16,19 +16,19 @@ import (
 func TestRestartAtRandom(t *testing.T) {
 	yields := 0
 	for seed := range uint64(300) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { yields += restartAtRandom(t, rand.New(rand.NewPCG(seed, 3))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { yields += restartRandomly(t, rand.New(rand.NewPCG(seed, 3))) })
 	}
 	if yields < 1000 {
 		t.Errorf("only %d claims passed their resources on: the play is of no use", yields)
 	}
 }
 
-func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
-	opt := machine(t, QueueOptions{Length: 3}).opt
-	opt.Units = cuts()[r.IntN(len(cuts()))]
+func restartRandomly(t *testing.T, r *rand.Rand) (yields int) {
+	opt := newTestTable(t, QueueOptions{Length: 3}).opt
+	opt.Units = unitLayouts()[r.IntN(len(unitLayouts()))]
 	c := New(opt)
 	files := map[ClaimID]gpu.Placement{} // by what was written last
-	session, job, now := uint64(1), uint64(0), Instant(1)
+	session, job, now := uint64(1), uint64(0), BootTime(1)
 	connect := func() {
 		if err := c.Connected(now, session, "s1", 1, session); err != nil {
 			t.Fatal(err)
@@ -39,27 +39,27 @@ func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
 		for effects, _ := c.Todo(now); len(effects) > 0; effects, _ = c.Todo(now) {
 			for _, e := range effects {
 				switch e := e.(type) {
-				case Make:
-					if e.Claim.Holds() {
+				case CreateClaim:
+					if e.Claim.HasResources() {
 						files[e.Claim.ID] = clone(e.Claim.Placement)
 					}
-					c.Made(e.Claim.ID)
-				case Place:
+					c.ClaimCreated(e.Claim.ID)
+				case RecordPlacement:
 					files[e.Claim.ID] = clone(e.Claim.Placement)
-				case Start:
+				case StartAttempt:
 					c.Started(now, e.Claim.ID, e.Attempt)
-				case Dismiss:
+				case RemoveClaim:
 					delete(files, e.Claim.ID)
 				}
 			}
 			c.check()
 		}
-		idle(t, c)
+		checkNoIdleFit(t, c)
 	}
 	connect()
 	for step := range 300 {
-		now += Instant(r.IntN(100)) * time.Millisecond
-		claims := c.sorted()
+		now += BootTime(r.IntN(100)) * time.Millisecond
+		claims := c.sortedClaims()
 		pick := func(ok func(*Claim) bool) *Claim {
 			some := slices.DeleteFunc(slices.Clone(claims), func(c *Claim) bool { return !ok(c) })
 			if len(some) == 0 {
@@ -69,20 +69,20 @@ func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
 		}
 		switch r.IntN(8) {
 		case 0, 1:
-			c.Decide(now, ClaimRequest{
-				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, Capable: true, Lease: 1000 * time.Hour, MayWait: true, Resources: randomResources(r, c),
+			c.DecideClaim(now, ClaimRequest{
+				Session: session, Schedd: "s1", Grant: GrantID{1, uint64(step)}, TokenValid: true, Lease: 1000 * time.Hour, CanQueue: true, Resources: randomResources(r, c),
 			})
 		case 2, 3:
-			if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting && !c.queued() }); claim != nil {
+			if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting && !c.hasQueuedAttempt() }); claim != nil {
 				job++
 				a := roost.AttemptID{Task: roost.JobID{Seq: job, Host: "s1"}.Task(0), Attempt: 1}
-				if err := c.Activated(now, session, "s1", claim.ID, a, Terms{}); err != nil {
+				if err := c.Activate(now, session, "s1", claim.ID, a, AttemptInfo{}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		case 4, 5:
 			if claim := pick(func(c *Claim) bool { return c.State == Busy }); claim != nil {
-				if c.Ended(now, claim.ID, claim.Attempt); !claim.Holds() {
+				if c.Ended(now, claim.ID, claim.Attempt); !claim.HasResources() {
 					yields++
 				}
 			}
@@ -96,7 +96,7 @@ func restartAtRandom(t *testing.T, r *rand.Rand) (yields int) {
 				c, session = restarted(t, c, files, now), session+1
 				connect()
 			} else if claim := pick(func(c *Claim) bool { return c.State == Idle || c.State == Waiting }); claim != nil && r.IntN(3) == 0 {
-				c.Released(session, "s1", claim.ID)
+				c.Release(session, "s1", claim.ID)
 			}
 		}
 		act()
@@ -110,16 +110,16 @@ func clone(p gpu.Placement) gpu.Placement {
 }
 
 // restarted is a core made of what is left of another when its process is gone, in the order in which the startd enters claims.
-func restarted(t *testing.T, old *Core, files map[ClaimID]gpu.Placement, now Instant) *Core {
+func restarted(t *testing.T, old *ClaimTable, files map[ClaimID]gpu.Placement, now BootTime) *ClaimTable {
 	t.Helper()
 	opt := old.opt
 	opt.FirstID = old.nextID
 	c := New(opt)
-	all := old.sorted()
+	all := old.sortedClaims()
 	rank := func(c *Claim) int {
 		_, placed := files[c.ID]
 		switch {
-		case c.live():
+		case c.hasLiveAttempt():
 			return 0
 		case placed:
 			return 1
@@ -129,16 +129,16 @@ func restarted(t *testing.T, old *Core, files map[ClaimID]gpu.Placement, now Ins
 	slices.SortStableFunc(all, func(a, b *Claim) int { return rank(a) - rank(b) })
 	for _, claim := range all {
 		own := Claim{
-			ID: claim.ID, Schedd: claim.Schedd, Owner: claim.Owner, Class: claim.Class, MayWait: claim.MayWait, Resources: claim.Resources,
-			Placement: clone(files[claim.ID]), State: Idle, Lease: now + claim.Period, Period: claim.Period,
+			ID: claim.ID, Schedd: claim.Schedd, Owner: claim.Owner, Class: claim.Class, CanQueue: claim.CanQueue, Resources: claim.Resources,
+			Placement: clone(files[claim.ID]), State: Idle, Lease: now + claim.LeasePeriod, LeasePeriod: claim.LeasePeriod,
 		}
-		if claim.live() || claim.State == Exited {
-			own.State, own.Attempt, own.Running, own.Over = Busy, claim.Attempt, claim.live(), claim.State == Exited
+		if claim.hasLiveAttempt() || claim.State == Exited {
+			own.State, own.Attempt, own.Running, own.ProcessesGone = Busy, claim.Attempt, claim.hasLiveAttempt(), claim.State == Exited
 		}
-		if err := c.Adopted(now, own); err != nil {
-			t.Fatalf("%v, holding %v: %v", claim, claim.Holds(), err)
+		if err := c.Adopt(now, own); err != nil {
+			t.Fatalf("%v, holding %v: %v", claim, claim.HasResources(), err)
 		}
-		if got, _ := c.Claim(claim.ID); claim.live() && !got.Holds() {
+		if got, _ := c.Claim(claim.ID); claim.hasLiveAttempt() && !got.HasResources() {
 			t.Fatalf("%v runs, and holds nothing after a restart", claim)
 		}
 	}

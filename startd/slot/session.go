@@ -9,98 +9,98 @@ import (
 	"github.com/roost-batch/roost"
 )
 
-// session is the present conversation with a schedd.
-type session struct {
+// scheddSession is the present conversation with a schedd.
+type scheddSession struct {
 	id          uint64 // 0: it has ended
 	started     int64
 	incarnation uint64
-	fence       fence
-	words       []word // by number, those that may be heard of yet
+	fence       attemptFence
+	sentMarks   []sentMark // by number, those that may be heard of yet
 }
 
-// word is something that a schedd is told, by which it can say later when it sent what it sends: after it had heard that.
-type word struct {
+// sentMark is something that a schedd is told, by which it can say later when it sent what it sends: after it had heard that.
+type sentMark struct {
 	number uint64
-	said   Instant
+	sentAt BootTime
 }
 
-// keptWords bounds how many of them are remembered. A schedd hears of each renewal in turn.
-const keptWords = 16
+// maxSentMarks bounds how many of them are remembered. A schedd hears of each renewal in turn.
+const maxSentMarks = 16
 
-// sent is when a schedd sent something, at the latest: so long after it had heard a word. It may have sent it later, by the time that the word was
+// sentTime is when a schedd sent something, at the latest: so long after it had heard a word. It may have sent it later, by the time that the word was
 // on its way.
-func (s *session) sent(now Instant, heard uint64, since time.Duration) Instant {
+func (s *scheddSession) sentTime(now BootTime, heard uint64, since time.Duration) BootTime {
 	last := 0
-	for i, w := range s.words {
+	for i, w := range s.sentMarks {
 		if w.number <= heard {
 			last = i
 		}
 	}
-	s.words = append(s.words[:0], s.words[last:]...)
-	return min(now, s.words[0].said+max(since, 0))
+	s.sentMarks = append(s.sentMarks[:0], s.sentMarks[last:]...)
+	return min(now, s.sentMarks[0].sentAt+max(since, 0))
 }
 
-// say notes that a word is being said, and returns its number.
-func (s *session) say(now Instant) uint64 {
-	w := word{s.words[len(s.words)-1].number + 1, now}
-	if len(s.words) == keptWords {
-		s.words = s.words[:keptWords-1]
+// addSentMark notes that a word is being said, and returns its number.
+func (s *scheddSession) addSentMark(now BootTime) uint64 {
+	w := sentMark{s.sentMarks[len(s.sentMarks)-1].number + 1, now}
+	if len(s.sentMarks) == maxSentMarks {
+		s.sentMarks = s.sentMarks[:maxSentMarks-1]
 	}
-	s.words = append(s.words, w)
+	s.sentMarks = append(s.sentMarks, w)
 	return w.number
 }
 
 // Connected begins a session of a schedd and ends the one before. Numbers of sessions are the caller's, above 0 and never used twice. The error
 // is roost.Stale when a newer session of that schedd was here already. A schedd that lost its disk counts incarnations anew, but started
 // later. The first word of a session, number 0, is what it is welcomed with, now.
-func (c *Core) Connected(now Instant, id uint64, schedd string, started int64, incarnation uint64) error {
+func (c *ClaimTable) Connected(now BootTime, id uint64, schedd string, started int64, incarnation uint64) error {
 	s := c.sessions[schedd]
 	if s == nil {
-		s = &session{fence: newFence()}
+		s = &scheddSession{fence: newAttemptFence()}
 		c.sessions[schedd] = s
 	} else if incarnation <= s.incarnation && started <= s.started {
 		return fmt.Errorf("session %d of %s: %w: session %d was here before", incarnation, schedd, roost.Stale, s.incarnation)
 	}
 	if s.id != 0 {
-		c.emit(Hang{s.id})
+		c.addEffect(CloseSession{s.id})
 	}
-	s.id, s.started, s.incarnation, s.words = id, started, incarnation, []word{{0, now}}
-	for _, claim := range c.of(schedd) {
-		claim.vacant = 0
+	s.id, s.started, s.incarnation, s.sentMarks = id, started, incarnation, []sentMark{{0, now}}
+	for _, claim := range c.claimsOf(schedd) {
+		claim.releaseAt = 0
 	}
 	return nil
 }
 
 // Disconnected notes that a session has broken. The claims live on by their leases; those on which nothing runs for a moment only.
-func (c *Core) Disconnected(now Instant, id uint64, schedd string) {
-	if !c.current(schedd, id) {
+func (c *ClaimTable) Disconnected(now BootTime, id uint64, schedd string) {
+	if !c.isCurrentSession(schedd, id) {
 		return
 	}
 	c.now, c.sessions[schedd].id = now, 0
-	for _, claim := range c.of(schedd) {
-		c.orphan(claim)
+	for _, claim := range c.claimsOf(schedd) {
+		c.shortenLease(claim)
 	}
 }
 
-// orphaned is how long a claim on which nothing runs waits for its schedd, of which nothing is heard. A schedd forgets claims when it cannot reach their
+// orphanLease is how long a claim on which nothing runs waits for its schedd, of which nothing is heard. A schedd forgets claims when it cannot reach their
 // node, and may have no reason to come back: what it asked for while the node stood still, or what has ended after it was given up, would be kept from
 // others for a whole lease. What it comes back for, it does so within seconds.
-const orphaned = 15 * time.Second
+const orphanLease = 15 * time.Second
 
-// orphan shortens the lease of a claim if its schedd may have forgotten it; the next renewal makes it as long as it was. One whose attempt has ended keeps its
+// shortenLease shortens the lease of a claim if its schedd may have forgotten it; the next renewal makes it as long as it was. One whose attempt has ended keeps its
 // lease and the news, for which a schedd may come back that was away, and gives back what it holds.
-func (c *Core) orphan(claim *Claim) {
+func (c *ClaimTable) shortenLease(claim *Claim) {
 	switch {
 	case claim.State == Exited:
-		claim.vacant = c.now + orphaned
-	case claim.State == Idle || claim.State == Making || claim.State == Waiting && !claim.queued():
-		claim.Lease = min(claim.Lease, c.now+orphaned)
+		claim.releaseAt = c.now + orphanLease
+	case claim.State == Idle || claim.State == Creating || claim.State == Waiting && !claim.hasQueuedAttempt():
+		claim.Lease = min(claim.Lease, c.now+orphanLease)
 	}
-	c.wake = min(c.wake, claim.due(c.opt.KeepExits))
+	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
 }
 
 // Session returns the present session of a schedd.
-func (c *Core) Session(schedd string) (id uint64, ok bool) {
+func (c *ClaimTable) Session(schedd string) (id uint64, ok bool) {
 	s := c.sessions[schedd]
 	if s == nil {
 		return 0, false
@@ -108,10 +108,10 @@ func (c *Core) Session(schedd string) (id uint64, ok bool) {
 	return s.id, s.id != 0
 }
 
-// Of returns the claims of a schedd, by their ids.
-func (c *Core) Of(schedd string) []*Claim { return c.of(schedd) }
+// ClaimsOf returns the claims of a schedd, by their ids.
+func (c *ClaimTable) ClaimsOf(schedd string) []*Claim { return c.claimsOf(schedd) }
 
-func (c *Core) of(schedd string) []*Claim {
+func (c *ClaimTable) claimsOf(schedd string) []*Claim {
 	var all []*Claim
 	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
 		if claim := c.claims[id]; claim.Schedd == schedd {
@@ -121,39 +121,39 @@ func (c *Core) of(schedd string) []*Claim {
 	return all
 }
 
-// heard reports whether there is a session with a schedd now.
-func (c *Core) heard(schedd string) bool {
+// hasSession reports whether there is a session with a schedd now.
+func (c *ClaimTable) hasSession(schedd string) bool {
 	_, ok := c.Session(schedd)
 	return ok
 }
 
-func (c *Core) current(schedd string, id uint64) bool {
+func (c *ClaimTable) isCurrentSession(schedd string, id uint64) bool {
 	s := c.sessions[schedd]
 	return s != nil && s.id == id && id != 0
 }
 
-// fenceSize bounds how many tasks of a schedd are remembered. Inside a session messages keep their order, and older sessions are not heard, so
+// attemptFenceSize bounds how many tasks of a schedd are remembered. Inside a session messages keep their order, and older sessions are not heard, so
 // an old attempt can only come from a schedd that is broken; that would show at once, not after thousands of other tasks.
-const fenceSize = 4096
+const attemptFenceSize = 4096
 
-// fenced is a task without its host: a fence belongs to one schedd.
-type fenced struct {
+// taskKey is a task without its host: a fence belongs to one schedd.
+type taskKey struct {
 	job   uint64
 	index int
 }
 
-// fence remembers the highest attempts of the tasks that were seen last.
-type fence struct {
-	last  map[fenced]roost.Attempt
-	order []fenced // a ring once it is full
+// attemptFence remembers the highest attempts of the tasks that were seen last.
+type attemptFence struct {
+	last  map[taskKey]roost.AttemptNumber
+	order []taskKey // a ring once it is full
 	next  int
 }
 
-func newFence() fence { return fence{last: make(map[fenced]roost.Attempt)} }
+func newAttemptFence() attemptFence { return attemptFence{last: make(map[taskKey]roost.AttemptNumber)} }
 
-// pass reports whether the attempt is higher than the last one of its task, and remembers it.
-func (f *fence) pass(a roost.AttemptID) bool {
-	key := fenced{a.Task.Job.Seq, a.Task.Index}
+// advance reports whether the attempt is higher than the last one of its task, and remembers it.
+func (f *attemptFence) advance(a roost.AttemptID) bool {
+	key := taskKey{a.Task.Job.Seq, a.Task.Index}
 	last, known := f.last[key]
 	if a.Attempt <= last {
 		return false
@@ -161,12 +161,12 @@ func (f *fence) pass(a roost.AttemptID) bool {
 	f.last[key] = a.Attempt
 	switch {
 	case known:
-	case len(f.order) < fenceSize:
+	case len(f.order) < attemptFenceSize:
 		f.order = append(f.order, key)
 	default:
 		delete(f.last, f.order[f.next])
 		f.order[f.next] = key
-		f.next = (f.next + 1) % fenceSize
+		f.next = (f.next + 1) % attemptFenceSize
 	}
 	return true
 }

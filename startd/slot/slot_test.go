@@ -11,54 +11,54 @@ import (
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
 	"github.com/roost-batch/roost/gpu"
-	"github.com/roost-batch/roost/internal/story"
+	"github.com/roost-batch/roost/internal/script"
 )
 
-// machine is a core of 4 cores, 8 GiB and a policy.
-func machine(t testing.TB, queue QueueOptions) *Core {
+// newTestTable is a core of 4 cores, 8 GiB and a policy.
+func newTestTable(t testing.TB, queue QueueOptions) *ClaimTable {
 	t.Helper()
 	ad, err := classad.Parse(`[Name = "n1"; Start = TARGET.Owner isnt "eve"; Requirements = Start; Rank = TARGET.Owner is "zoe" ? 7.5 : 0]`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New(Options{
-		Units: []gpu.Unit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1, KeepExits: time.Hour, Queue: queue,
+	return New(TableOptions{
+		Units: []gpu.ResourceUnit{{Name: "shared", NUMA: -1, CPU: 4000, Memory: 8 * roost.GiB}}, Ad: ad, FirstID: 1, ExitRetention: time.Hour, Queue: queue,
 	})
 }
 
-// teller does the steps of a story.
-type teller struct {
+// scriptRunner does the steps of a story.
+type scriptRunner struct {
 	t    *testing.T
-	core *Core
-	now  Instant
+	core *ClaimTable
+	now  BootTime
 }
 
 func TestStories(t *testing.T) {
-	story.Run(t, "testdata/*.txt", func(t *testing.T) func(story.Step) string {
-		s := &teller{t: t, core: machine(t, QueueOptions{})}
+	script.Run(t, "testdata/*.txt", func(t *testing.T) func(script.ScriptCommand) string {
+		s := &scriptRunner{t: t, core: newTestTable(t, QueueOptions{})}
 		return s.step
 	})
 }
 
 // step is a command, its words "name=value", and what follows: the error, the effects, and with "state" the books.
-func (s *teller) step(step story.Step) string {
+func (s *scriptRunner) step(step script.ScriptCommand) string {
 	w := words(step.Args)
 	var out strings.Builder
-	if err := s.do(step.Command, w); err != nil {
+	if err := s.runStep(step.Command, w); err != nil {
 		fmt.Fprintf(&out, "error: %v\n", err)
 	}
 	effects, wake := s.core.Todo(s.now)
 	s.core.check()
-	s.core.checkRoom()
-	s.core.checkBounds()
+	s.core.checkOvercommit()
+	s.core.checkOwnerLimits()
 	for _, e := range effects {
-		fmt.Fprintln(&out, show(e))
+		fmt.Fprintln(&out, effectText(e))
 	}
 	if step.Command == "state" {
 		for i := range s.core.free.Len() {
-			fmt.Fprintf(&out, "%s: %v free\n", s.core.free.Unit(i).Name, s.core.free.UnitFree(i, gpu.Batch))
+			fmt.Fprintf(&out, "%s: %v free\n", s.core.free.Unit(i).Name, s.core.free.UnitFree(i, gpu.BatchClass))
 		}
-		s.room(&out)
+		s.showReclaimable(&out)
 		for id := range s.core.nextID {
 			if c, ok := s.core.Claim(id); ok {
 				fmt.Fprintf(&out, "%v %v lease %v", c, attemptText(c), c.Lease)
@@ -73,7 +73,7 @@ func (s *teller) step(step story.Step) string {
 				fmt.Fprintf(&out, "waits %d: claim %d\n", i+1, c.ID)
 			}
 		}
-		if wake != never {
+		if wake != noDeadline {
 			fmt.Fprintf(&out, "wake %v\n", wake)
 		}
 	}
@@ -93,54 +93,54 @@ func attemptText(c *Claim) string {
 	return c.Attempt.String()
 }
 
-// show is an effect in one line.
-func show(e Effect) string {
+// effectText is an effect in one line.
+func effectText(e Effect) string {
 	switch e := e.(type) {
-	case Make:
+	case CreateClaim:
 		return fmt.Sprintf("make %d", e.Claim.ID)
-	case Place:
+	case RecordPlacement:
 		return fmt.Sprintf("place %d", e.Claim.ID)
-	case TellReady:
+	case ReportReady:
 		return fmt.Sprintf("tell ready %d", e.Claim.ID)
-	case Withdraw:
+	case CancelQueued:
 		return fmt.Sprintf("withdraw %v cause %d: %s", e.Attempt, e.Cause, e.Reason)
-	case Answer:
-		if e.Claim.Waits() {
-			return fmt.Sprintf("answer %d on session %d: waits, predicted %v", e.Claim.ID, e.Session, e.Claim.Predicted)
+	case AcceptClaim:
+		if e.Claim.IsWaiting() {
+			return fmt.Sprintf("answer %d on session %d: waits, predicted %v", e.Claim.ID, e.Session, e.Claim.PredictedWait)
 		}
 		return fmt.Sprintf("answer %d on session %d", e.Claim.ID, e.Session)
-	case Refuse:
+	case RejectClaim:
 		return fmt.Sprintf("refuse grant %d: %s", e.Grant.ID, e.Reason)
-	case Start:
+	case StartAttempt:
 		return fmt.Sprintf("start %v on %d", e.Attempt, e.Claim.ID)
-	case Decline:
+	case RejectActivation:
 		return fmt.Sprintf("decline %v, no claim %v: %s", e.Attempt, e.NoClaim, e.Reason)
-	case Vacate:
+	case VacateAttempt:
 		return fmt.Sprintf("vacate %v cause %d fast %v: %s", e.Attempt, e.Cause, e.Fast, e.Reason)
-	case TellStarted:
+	case ReportStarted:
 		return fmt.Sprintf("tell started %v", e.Attempt)
-	case TellExited:
+	case ReportExited:
 		return fmt.Sprintf("tell exited %v", e.Attempt)
-	case TellLost:
+	case ReportLost:
 		return fmt.Sprintf("tell lost %d: %s", e.Claim.ID, e.Reason)
-	case Renew:
+	case RenewLease:
 		return fmt.Sprintf("renew %d to %v", e.Claim.ID, e.Claim.Lease)
-	case Forget:
+	case DiscardAttempt:
 		return fmt.Sprintf("forget %v", e.Attempt)
-	case Squeeze:
-		return fmt.Sprintf("squeeze %d to %v", e.Claim.ID, e.Claim.Squeezed)
-	case Dismiss:
+	case ThrottleCPU:
+		return fmt.Sprintf("squeeze %d to %v", e.Claim.ID, e.Claim.CPUCap)
+	case RemoveClaim:
 		return fmt.Sprintf("dismiss %d", e.Claim.ID)
-	case Hang:
+	case CloseSession:
 		return fmt.Sprintf("hang session %d", e.Session)
 	}
 	return fmt.Sprintf("%T", e)
 }
 
-type arguments map[string]string
+type stepArguments map[string]string
 
-func words(args []string) arguments {
-	w := make(arguments)
+func words(args []string) stepArguments {
+	w := make(stepArguments)
 	for _, a := range args {
 		name, value, _ := strings.Cut(a, "=")
 		w[name] = value
@@ -148,26 +148,26 @@ func words(args []string) arguments {
 	return w
 }
 
-func (w arguments) number(name string, usual int) int {
+func (w stepArguments) number(name string, usual int) int {
 	if n, err := strconv.Atoi(w[name]); err == nil {
 		return n
 	}
 	return usual
 }
 
-func (w arguments) text(name, usual string) string {
+func (w stepArguments) text(name, usual string) string {
 	if v, ok := w[name]; ok {
 		return v
 	}
 	return usual
 }
 
-func (w arguments) attempt() roost.AttemptID {
+func (w stepArguments) attempt() roost.AttemptID {
 	job := roost.JobID{Seq: uint64(w.number("job", 1)), Host: w.text("schedd", "s1")}
-	return roost.AttemptID{Task: job.Task(0), Attempt: roost.Attempt(w.number("attempt", 1))}
+	return roost.AttemptID{Task: job.Task(0), Attempt: roost.AttemptNumber(w.number("attempt", 1))}
 }
 
-func (s *teller) do(command string, w arguments) error {
+func (s *scriptRunner) runStep(command string, w stepArguments) error {
 	c, schedd, session, claim := s.core, w.text("schedd", "s1"), uint64(w.number("session", 1)), ClaimID(w.number("claim", 1))
 	heard := func(ok bool) error {
 		if !ok {
@@ -181,15 +181,15 @@ func (s *teller) do(command string, w arguments) error {
 	case "disconnect":
 		c.Disconnected(s.now, session, schedd)
 	case "ask":
-		_, err := c.Decide(s.now, s.wish(w, schedd, session))
+		_, err := c.DecideClaim(s.now, s.requestClaim(w, schedd, session))
 		return err
 	case "made":
-		c.Made(claim)
+		c.ClaimCreated(claim)
 	case "unmade":
-		c.Unmade(s.now, claim, "no starter")
+		c.ClaimFailed(s.now, claim, "no starter")
 	case "activate":
-		return c.Activated(s.now, session, schedd, claim, w.attempt(), Terms{
-			Walltime: time.Duration(w.number("walltime", 0)) * time.Second, Expected: time.Duration(w.number("expected", 0)) * time.Second, Once: w.number("once", 0) > 0,
+		return c.Activate(s.now, session, schedd, claim, w.attempt(), AttemptInfo{
+			Walltime: time.Duration(w.number("walltime", 0)) * time.Second, Expected: time.Duration(w.number("expected", 0)) * time.Second, NotRestartable: w.number("once", 0) > 0,
 		})
 	case "started":
 		c.Started(s.now, claim, w.attempt())
@@ -198,42 +198,42 @@ func (s *teller) do(command string, w arguments) error {
 	case "acknowledge":
 		return heard(c.Acknowledged(session, schedd, w.attempt()))
 	case "vacate":
-		return heard(c.VacateAsked(session, schedd, w.attempt(), Removed, w.text("fast", "") != "", "removed"))
+		return heard(c.RequestVacate(session, schedd, w.attempt(), Removed, w.text("fast", "") != "", "removed"))
 	case "release":
-		return heard(c.Released(session, schedd, claim))
+		return heard(c.Release(session, schedd, claim))
 	case "renew":
-		_, ok := c.Renewed(s.now, session, schedd, Renewal{ // sent just now, unless it says otherwise
-			Heard: uint64(w.number("heard", 1<<30)), Since: time.Duration(w.number("since", 1<<30)) * time.Second, Lease: time.Duration(w.number("seconds", 0)) * time.Second,
+		_, ok := c.RenewClaims(s.now, session, schedd, LeaseRenewal{ // sent just now, unless it says otherwise
+			LastHeard: uint64(w.number("heard", 1<<30)), Since: time.Duration(w.number("since", 1<<30)) * time.Second, Lease: time.Duration(w.number("seconds", 0)) * time.Second,
 		})
 		return heard(ok)
 	case "queue":
-		s.core = machine(s.t, QueueOptions{
+		s.core = newTestTable(s.t, QueueOptions{
 			RunLimit: w.number("limit", 0), Length: w.number("length", 0), Auto: w.text("auto", "") != "", MaxWait: time.Duration(w.number("wait", 0)) * time.Second,
 		})
 	case "adopt":
-		state := map[string]State{"idle": Idle, "busy": Busy, "exited": Exited}[w.text("state", "idle")]
-		r := s.wish(w, schedd, session)
-		a := Claim{ID: claim, Schedd: schedd, Owner: r.Owner, Class: r.Class, MayWait: r.MayWait, Resources: r.Resources, State: state, Lease: s.now + r.Lease, Period: r.Lease}
+		state := map[string]ClaimState{"idle": Idle, "busy": Busy, "exited": Exited}[w.text("state", "idle")]
+		r := s.requestClaim(w, schedd, session)
+		a := Claim{ID: claim, Schedd: schedd, Owner: r.Owner, Class: r.Class, CanQueue: r.CanQueue, Resources: r.Resources, State: state, Lease: s.now + r.Lease, LeasePeriod: r.Lease}
 		if state != Idle {
 			a.Attempt = w.attempt()
 		}
 		if w.text("held", "") != "" {
-			a.Placement = gpu.Placement{Class: r.Class, Parts: []gpu.Part{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
+			a.Placement = gpu.Placement{Class: r.Class, Parts: []gpu.UnitPart{{CPU: r.Resources.CPU, Memory: r.Resources.Memory}}}
 		}
 		c.nextID = max(c.nextID, claim+1)
-		return c.Adopted(s.now, a)
+		return c.Adopt(s.now, a)
 	case "lend":
-		s.core.Lend(strings.ReplaceAll(w["not"], "_", " "))
+		s.core.SetAvailable(strings.ReplaceAll(w["not"], "_", " "))
 	case "bound":
-		s.core.Bound(s.now, roost.MilliCPU(w.number("cpu", 0)), roost.Bytes(w.number("mib", 0))*roost.MiB, "its owner lends less")
+		s.core.SetOwnerLimits(s.now, roost.MilliCPU(w.number("cpu", 0)), roost.Bytes(w.number("mib", 0))*roost.MiB, "its owner lends less")
 	case "handback":
-		s.core.HandBack("its owner is back")
+		s.core.ReleaseIdle("its owner is back")
 	case "expel":
-		if !s.core.Expel(ClaimID(w.number("claim", 0)), w.number("fast", 0) == 1, "its owner wants it back") {
+		if !s.core.EndClaim(ClaimID(w.number("claim", 0)), w.number("fast", 0) == 1, "its owner wants it back") {
 			return roost.NotFound
 		}
 	case "drain":
-		c.Drained("shutting down")
+		c.Drain("shutting down")
 	case "wait":
 		s.now += time.Duration(w.number("seconds", 0)) * time.Second
 	case "reclaim":
@@ -247,7 +247,7 @@ func (s *teller) do(command string, w arguments) error {
 	return nil
 }
 
-func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
+func (s *scriptRunner) requestClaim(w stepArguments, schedd string, session uint64) ClaimRequest {
 	ad := classad.New()
 	ad.SetString(roost.AttrOwner, w.text("owner", "ann"))
 	if err := ad.SetExpr(roost.AttrRequirements, w.text("requirements", "true")); err != nil {
@@ -255,23 +255,23 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 	}
 	r := ClaimRequest{
 		Session: session, Schedd: schedd, Grant: GrantID{uint64(w.number("epoch", 1)), uint64(w.number("grant", 1))}, Owner: w.text("owner", "ann"),
-		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, Capable: w.text("forged", "") == "",
+		Ad: ad, Lease: time.Duration(w.number("lease", 60)) * time.Second, TokenValid: w.text("forged", "") == "",
 		Resources: roost.Resources{CPU: roost.MilliCPU(w.number("cpu", 1000)), Memory: roost.Bytes(w.number("mib", 1024)) * roost.MiB},
 	}
-	r.About.Group, r.About.Limits, r.About.Alone = w.text("group", ""), w.text("limits", ""), w.text("alone", "") != ""
-	r.About.Band, _ = roost.ParseBand(w.text("band", "batch"))
+	r.Info.Group, r.Info.Limits, r.Info.Alone = w.text("group", ""), w.text("limits", ""), w.text("alone", "") != ""
+	r.Info.Band, _ = roost.ParsePriorityBand(w.text("band", "batch"))
 	for _, id := range strings.FieldsFunc(w.text("victims", ""), func(c rune) bool { return c == ',' }) {
 		n, err := strconv.ParseUint(id, 10, 64)
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		r.Evicted.Claims = append(r.Evicted.Claims, ClaimID(n))
+		r.Victims.Claims = append(r.Victims.Claims, ClaimID(n))
 	}
-	r.Evicted.Job, r.Evicted.Why = w.text("for", ""), strings.ReplaceAll(w.text("why", ""), "_", " ")
-	r.MayWait, r.By = w.text("wait", "") != "", time.Duration(w.number("by", 0))*time.Second
+	r.Victims.Job, r.Victims.Reason = w.text("for", ""), strings.ReplaceAll(w.text("why", ""), "_", " ")
+	r.CanQueue, r.GrantDeadline = w.text("wait", "") != "", time.Duration(w.number("by", 0))*time.Second
 	r.Class, _ = gpu.ParseClass(w.text("class", ""))
 	if w.text("account", "") != "" {
-		r.Account = fmt.Errorf("%w: no such user here", roost.PermissionDenied)
+		r.AccountError = fmt.Errorf("%w: no such user here", roost.PermissionDenied)
 	}
 	return r
 }
@@ -280,28 +280,28 @@ func (s *teller) wish(w arguments, schedd string, session uint64) ClaimRequest {
 // done: an attempt that was started ends before its claim or its resources go.
 func TestRandom(t *testing.T) {
 	for seed := range uint64(200) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { playAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { runRandomSteps(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }
 
 // queues are those that the random play has.
 var queues = []QueueOptions{{}, {Length: 3}, {Auto: true}, {MaxWait: time.Hour, RunLimit: 2}}
 
-// cuts are machines: one unit, two, two cards that borrow, two cards with cores.
-func cuts() [][]gpu.Unit {
-	card := func(i int) []gpu.Device {
-		return []gpu.Device{{UUID: fmt.Sprint("GPU-", i), Index: i, NUMA: i, Memory: 8 * roost.GiB, Health: gpu.Healthy()}}
+// unitLayouts are machines: one unit, two, two cards that borrow, two cards with cores.
+func unitLayouts() [][]gpu.ResourceUnit {
+	device := func(i int) []gpu.Device {
+		return []gpu.Device{{UUID: fmt.Sprint("GPU-", i), Index: i, NUMANode: i, Memory: 8 * roost.GiB, Health: gpu.HealthyDevice()}}
 	}
-	half := gpu.Unit{CPU: 2000, Memory: 4 * roost.GiB}
+	half := gpu.ResourceUnit{CPU: 2000, Memory: 4 * roost.GiB}
 	a, b := half, half
 	a.Name, b.Name = "cpu0", "cpu1"
 	one, two := half, half
-	one.Name, one.Devices, two.Name, two.Devices = "gpu0", card(0), "gpu1", card(1)
-	all := gpu.Unit{Name: "shared", CPU: 4000, Memory: 8 * roost.GiB, NUMA: -1}
-	return [][]gpu.Unit{{all}, {a, b}, {all, {Name: "gpu0", Devices: card(0)}, {Name: "gpu1", Devices: card(1)}}, {one, two}}
+	one.Name, one.Devices, two.Name, two.Devices = "gpu0", device(0), "gpu1", device(1)
+	all := gpu.ResourceUnit{Name: "shared", CPU: 4000, Memory: 8 * roost.GiB, NUMA: -1}
+	return [][]gpu.ResourceUnit{{all}, {a, b}, {all, {Name: "gpu0", Devices: device(0)}, {Name: "gpu1", Devices: device(1)}}, {one, two}}
 }
 
-func randomResources(r *rand.Rand, c *Core) roost.Resources {
+func randomResources(r *rand.Rand, c *ClaimTable) roost.Resources {
 	q := roost.Resources{CPU: roost.MilliCPU(r.IntN(2500)), Memory: roost.GiB}
 	if len(c.free.Devices()) > 0 && r.IntN(2) == 0 {
 		if q.GPUs = 1 + r.IntN(2); r.IntN(2) == 0 {
@@ -312,28 +312,28 @@ func randomResources(r *rand.Rand, c *Core) roost.Resources {
 }
 
 // randomVictims are some claims, one of which may not exist.
-func randomVictims(r *rand.Rand, c *Core) (e Evicted) {
+func randomVictims(r *rand.Rand, c *ClaimTable) (e PreemptionReason) {
 	for range r.IntN(4) {
 		e.Claims = append(e.Claims, ClaimID(1+r.Uint64N(uint64(c.nextID)+1)))
 	}
 	return e
 }
 
-// world is what the effects have done.
-type world struct {
+// testWorld is what the effects have done.
+type testWorld struct {
 	making map[ClaimID]bool
 	runs   map[ClaimID]roost.AttemptID
 	seen   map[roost.AttemptID]bool
 }
 
-func playAtRandom(t *testing.T, r *rand.Rand) {
-	c := machine(t, queues[r.IntN(len(queues))])
+func runRandomSteps(t *testing.T, r *rand.Rand) {
+	c := newTestTable(t, queues[r.IntN(len(queues))])
 	opt := c.opt
-	opt.Units = cuts()[r.IntN(len(cuts()))]
-	opt.Reclaim = roost.Reclaim(r.IntN(4))
+	opt.Units = unitLayouts()[r.IntN(len(unitLayouts()))]
+	opt.Reclaim = roost.ReclaimLevel(r.IntN(4))
 	c = New(opt)
-	w := &world{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
-	var now Instant
+	w := &testWorld{making: map[ClaimID]bool{}, runs: map[ClaimID]roost.AttemptID{}, seen: map[roost.AttemptID]bool{}}
+	var now BootTime
 	sessions := map[string]uint64{}
 	next, incarnation := uint64(1), uint64(1)
 	for range 400 {
@@ -344,7 +344,7 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		}
 		claim := ClaimID(r.Uint64N(uint64(c.nextID) + 1))
 		job := roost.JobID{Seq: 1 + r.Uint64N(4), Host: schedd}
-		a := roost.AttemptID{Task: job.Task(0), Attempt: roost.Attempt(1 + r.IntN(40))}
+		a := roost.AttemptID{Task: job.Task(0), Attempt: roost.AttemptNumber(1 + r.IntN(40))}
 		if on, ok := c.Claim(claim); ok && r.IntN(2) == 0 {
 			a = on.Attempt
 		}
@@ -358,27 +358,27 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				incarnation++
 			}
 		case 1, 2:
-			c.Decide(now, ClaimRequest{
-				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, Capable: r.IntN(9) > 0,
-				MayWait:   r.IntN(2) == 0,
-				Evicted:   randomVictims(r, c),
-				Class:     gpu.Class(r.IntN(5) / 4),
-				About:     About{Band: roost.Band(r.IntN(4))},
+			c.DecideClaim(now, ClaimRequest{
+				Session: session, Schedd: schedd, Grant: GrantID{1 + r.Uint64N(2), r.Uint64N(1000)}, TokenValid: r.IntN(9) > 0,
+				CanQueue:  r.IntN(2) == 0,
+				Victims:   randomVictims(r, c),
+				Class:     gpu.AppClass(r.IntN(5) / 4),
+				Info:      ClaimInfo{Band: roost.PriorityBand(r.IntN(4))},
 				Resources: randomResources(r, c), Lease: time.Duration(r.IntN(50)) * time.Second,
 			})
 		case 3, 4:
 			if w.making[claim] {
 				delete(w.making, claim)
-				c.Made(claim)
+				c.ClaimCreated(claim)
 			}
 		case 5:
 			if r.IntN(4) == 0 && claim < c.nextID {
 				delete(w.making, claim)
 				delete(w.runs, claim) // the starter's death is the end of all that it ran
-				c.Unmade(now, claim, "died")
+				c.ClaimFailed(now, claim, "died")
 			}
 		case 6, 7:
-			c.Activated(now, session, schedd, claim, a, Terms{})
+			c.Activate(now, session, schedd, claim, a, AttemptInfo{})
 		case 8:
 			c.Started(now, claim, a)
 		case 9:
@@ -391,11 +391,11 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 		case 11:
 			switch r.IntN(4) {
 			case 0:
-				c.VacateAsked(session, schedd, a, Removed, r.IntN(2) == 0, "removed")
+				c.RequestVacate(session, schedd, a, Removed, r.IntN(2) == 0, "removed")
 			case 1:
-				c.Released(session, schedd, claim)
+				c.Release(session, schedd, claim)
 			case 2:
-				c.Renewed(now, session, schedd, Renewal{Heard: r.Uint64N(20), Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
+				c.RenewClaims(now, session, schedd, LeaseRenewal{LastHeard: r.Uint64N(20), Since: time.Duration(r.IntN(50)) * time.Second, Lease: time.Duration(r.IntN(50)) * time.Second})
 			case 3:
 				c.Disconnected(now, session, schedd)
 			}
@@ -403,14 +403,14 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 			if r.IntN(4) == 0 {
 				var there []gpu.Device
 				for _, d := range c.free.Devices() {
-					if d.Health = gpu.Healthy(); r.IntN(4) == 0 {
-						d.Health = gpu.Sick("hot")
+					if d.Health = gpu.HealthyDevice(); r.IntN(4) == 0 {
+						d.Health = gpu.Unhealthy("hot")
 					}
 					if r.IntN(5) > 0 {
 						there = append(there, d.Device)
 					}
 				}
-				if unknown := c.Devices(now, there); unknown != nil {
+				if unknown := c.SetDevices(now, there); unknown != nil {
 					t.Fatalf("%v are unknown", unknown)
 				}
 			}
@@ -419,67 +419,67 @@ func playAtRandom(t *testing.T, r *rand.Rand) {
 				now += time.Duration(r.IntN(400)) * time.Second
 			}
 		case 13:
-			sampleAtRandom(r, c, now)
+			addRandomSamples(r, c, now)
 		case 14:
 			if r.IntN(4) == 0 {
-				c.Bound(now, roost.MilliCPU(r.IntN(10)*500), roost.Bytes(r.IntN(5))*2*roost.GiB, "its owner lends less")
+				c.SetOwnerLimits(now, roost.MilliCPU(r.IntN(10)*500), roost.Bytes(r.IntN(5))*2*roost.GiB, "its owner lends less")
 			}
 		}
 		c.check()
 		effects, _ := c.Todo(now)
 		c.check()
-		c.checkRoom()
-		c.checkBounds()
-		idle(t, c)
-		w.take(t, c, effects)
+		c.checkOvercommit()
+		c.checkOwnerLimits()
+		checkNoIdleFit(t, c)
+		w.performEffects(t, c, effects)
 	}
 }
 
-// take does the effects, and complains about those that must not be.
-func (w *world) take(t *testing.T, c *Core, effects []Effect) {
+// performEffects does the effects, and complains about those that must not be.
+func (w *testWorld) performEffects(t *testing.T, c *ClaimTable, effects []Effect) {
 	t.Helper()
 	for _, e := range effects {
 		switch e := e.(type) {
-		case Make:
+		case CreateClaim:
 			w.making[e.Claim.ID] = true
-		case Start:
+		case StartAttempt:
 			if _, busy := w.runs[e.Claim.ID]; busy || w.seen[e.Attempt] {
 				t.Fatalf("%v is started on %v", e.Attempt, e.Claim)
 			}
 			w.runs[e.Claim.ID] = e.Attempt
 			w.seen[e.Attempt] = true
-		case Forget:
+		case DiscardAttempt:
 			if w.runs[e.Claim.ID] == e.Attempt {
 				t.Fatalf("%v is forgotten while it runs", e.Attempt)
 			}
-		case Dismiss:
+		case RemoveClaim:
 			if a, busy := w.runs[e.Claim.ID]; busy {
 				t.Fatalf("%v is dismissed while %v runs", e.Claim, a)
 			}
 		}
 	}
 	for id, a := range w.runs {
-		if claim, ok := c.Claim(id); !ok || !claim.holds || claim.Attempt != a {
+		if claim, ok := c.Claim(id); !ok || !claim.hasPlacement || claim.Attempt != a {
 			t.Fatalf("%v runs on claim %d, which the books have otherwise", a, id)
 		}
 	}
-	if c.wake < 0 {
-		t.Fatalf("wake %v", c.wake)
+	if c.nextDeadline < 0 {
+		t.Fatalf("wake %v", c.nextDeadline)
 	}
 }
 
 // TestFenceForgetsTheOldest shows that the memory for attempts is bounded.
 func TestFenceForgetsTheOldest(t *testing.T) {
-	f := newFence()
+	f := newAttemptFence()
 	id := func(seq, attempt int) roost.AttemptID {
-		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0), Attempt: roost.Attempt(attempt)}
+		return roost.AttemptID{Task: roost.JobID{Seq: uint64(seq), Host: "s"}.Task(0), Attempt: roost.AttemptNumber(attempt)}
 	}
-	for seq := range 3 * fenceSize {
-		if !f.pass(id(seq+1, 2)) || f.pass(id(seq+1, 2)) || f.pass(id(seq+1, 1)) {
+	for seq := range 3 * attemptFenceSize {
+		if !f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 2)) || f.advance(id(seq+1, 1)) {
 			t.Fatalf("task %d: an old attempt passed, or a new one did not", seq+1)
 		}
 	}
-	if len(f.last) != fenceSize || len(f.order) != fenceSize {
-		t.Errorf("%d tasks are remembered, want %d", len(f.last), fenceSize)
+	if len(f.last) != attemptFenceSize || len(f.order) != attemptFenceSize {
+		t.Errorf("%d tasks are remembered, want %d", len(f.last), attemptFenceSize)
 	}
 }

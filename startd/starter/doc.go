@@ -1,24 +1,22 @@
-// Package starter is the startd's hand on its starters: it spawns them, finds them again after a restart, and tells them what to do. The
-// starter itself, the small program that is the parent of a claim's tasks, is package starter/shim; what both say to each other is
-// package starter/proto.
+// Package shim is the program roost-starter: the parent of a claim's tasks, from the claim to its end.
 //
-// There is one starter a claim. It lives in the claim's directory, which only the startd's user may enter, and outlives the startd:
+// It is one goroutine on one locked thread around poll(2), over the listening socket, the connection to the startd, a descriptor of the
+// task's first process, and a timer for the next deadline (walltime, notice, lease). One thread, because SIGCHLD goes to the
+// thread that forked, and because PR_SET_PDEATHSIG follows the thread, not the process. It uses package syscall directly,
+// and not os or fmt: one of these runs beside every claim, and its resident memory is bounded by a test. What it does not need while it waits it
+// gives back (rest in loop.go).
 //
-//	sock          where it listens
-//	journal       what it did, written before it says so
-//	starter.log   what it said on stderr, in case of trouble
-//	root, dev     where it mounts the files and devices of its boxes; nobody else sees them mounted
+// Where root may, each task runs in a box: PID, mount, IPC and UTS namespaces, and a user namespace where root lacks CAP_SYS_RESOURCE. The starter
+// stages what all boxes of its claim share in a mount namespace of its own (stageRoot.go), forks this same program into the new namespaces (box.go),
+// which mounts the rest from inside, starts the user's program, and at last becomes roost-init (inside.go, init/): a program of a few hundred bytes
+// that reaps, writes the status of the user's program into a file, and ends with it. A task that goes on from a checkpoint is made by CRIU
+// instead, which a helper runs, and its process 1 becomes the starter's child when the helper ends (startRestore.go). Tasks are born in the claim's
+// cgroup, and the starter is not in it, because it has to go on when they are frozen (group.go).
 //
-// What an attempt prints lies beside, in a directory of the attempt's own, until Forget.
+// A task's life:
 //
-// A starter runs one task at a time:
-//
-//	        Start              exit, kill, or launch failure            Forget
-//	idle ──────────▶ running ──────────────────────────────▶ ended ──────────▶ idle
-//
-// It ends its task when walltime or lease run out, whether or not a startd is there, and itself when the lease runs out without a task. Told
-// to, it freezes its task and lets it go on.
-//
-// When it dies, the kernel kills its task's first process (PR_SET_PDEATHSIG). In a box that is process 1, with which everything in the box ends;
-// without one, Sweep finds by their environment what that process had forked.
+//	idle ── Start ──▶ record, open files, fork ──▶ running ── TERM, notice, KILL ─┐
+//	  ▲                      │ failed                  │ first process ended      │
+//	  │                      ▼                         ▼                          ▼
+//	  └───── Forget ──────  ended ◀── record ◀── kill and reap all descendants ◀──┘
 package starter

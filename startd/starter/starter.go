@@ -1,211 +1,246 @@
 package starter
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"net"
-	"path/filepath"
-	"sync"
-	"time"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/startd/starter/proto"
 )
 
-// The words of package proto, for callers of this one.
-type (
-	Attempt = proto.Attempt
-	Order   = proto.Order
-	Exit    = proto.Exit
-	State   = proto.State
-	Stop    = proto.Stop
-)
-
-// Captured stands in Order.Stdout and Order.Stderr for a file in the attempt's directory, Order.IO, which CapturedPath names.
-const Captured = proto.Captured
-
-// ErrGone says that a starter is dead. It is a roost.Finished.
-var ErrGone = fmt.Errorf("starter is gone: %w", roost.Finished)
-
-// Event is what happened to a starter. It is one of Started, Exited and Gone.
-type Event interface{ event() }
-
-// Started says that a task's first process runs.
-type Started struct {
-	Attempt Attempt
-	PID     int
+// starterProcess is all there is to know. Deadlines are nanoseconds of CLOCK_BOOTTIME, 0 for none.
+type starterProcess struct {
+	dir                string
+	journal            int // descriptor
+	written            int // bytes in the journal
+	conn               int // descriptor of the connection, or -1
+	input              []byte
+	state              proto.StarterState
+	startCmd           proto.StartCmd
+	pidfd              int // of the task's first process, or -1
+	lease              int64
+	walltime           int64
+	suspendedTotal     int64       // how long the task has stood still, until it last went on
+	killAt             int64       // when the notice is over
+	timer              int         // descriptor
+	timerDeadline      int64       // what it is set to
+	wakeTimer          kernelTimer // see leasetimers.go
+	killTimer          kernelTimer
+	killed             bool           // SIGKILL was sent
+	stopping           bool           // the end was ordered, by whatever cause; the first cause stands
+	stopSignal         syscall.Signal // with which it was; 0: SIGTERM to all there is
+	pendingSignals     uint64         // signals that came before there was a program, bit n-1 for number n
+	cause              proto.EndCause
+	reason             string
+	release            bool
+	group              taskCgroup
+	rootStaged         bool               // the root of boxes is there
+	devices            []proto.DeviceNode // that are in it, beside those that everybody has
+	sandboxReport      int                // descriptor where the box tells how it goes; -1 when it has told, or there is none
+	isRestoring        bool               // the first process is the helper that restores the task
+	suspended          bool               // the task is to stand still, by itself
+	frozen             bool               // whatever runs here is
+	pausedSince        int64              // since when it does; 0: it does not
+	reaping            int                // the first process has ended, its descendants not yet: how often they were killed; 0 for not now
+	exit               proto.TaskExit     // as far as it is known while reaping
+	usage              proto.TaskExit     // processor time and memory of what was reaped so far
+	needsMemoryRelease bool               // something was done since memory was given back
 }
 
-// Exited says that a task has ended, or could not be started: then Exit.Step is set. Nothing it had forked is left. It is told again
-// after each reconnection until Forget.
-type Exited struct {
-	Attempt Attempt
-	Exit    Exit
-}
-
-// Gone says that the starter itself is dead; no event follows. With an Err that is roost.Stale it is not dead: a newer connection has taken
-// this one's place, or this one did not read; Adopt finds it again. Last is the truth that its journal still holds: a task that was running
-// then is being killed by the kernel, and Sweep finds what it has forked.
-type Gone struct {
-	Last State
-	Err  error
-}
-
-func (Started) event() {}
-func (Exited) event()  {}
-func (Gone) event()    {}
-
-// Starter is the connection to one starter. Its methods send and do not wait; answers come as events. They may be called by several
-// goroutines.
-type Starter struct {
-	dir     string
-	conn    *net.UnixConn
-	handle  func(Event)
-	child   int // its pid when it is a child of ours, else 0
-	pidfd   int // of the starter, or -1; the reading goroutine's
-	ready   chan struct{}
-	done    chan struct{} // closed when the reading goroutine has ended
-	mu      sync.Mutex
-	pending []byte // what the write under way will not carry
-	writing bool
-	closed  bool
-	hello   State // set before ready is closed
-}
-
-// CapturedPath names the file with what an attempt wrote to stdout or stderr, if Order asked to have it captured.
-func CapturedPath(io string, stderr bool) string {
-	return filepath.Join(io, proto.CapturedName(stderr))
-}
-
-// Start runs a task. Started follows, then Exited; or Exited alone.
-func (s *Starter) Start(o Order) error {
-	if o.WalltimeReason == "" && o.Walltime > 0 {
-		o.WalltimeReason = fmt.Sprintf("walltime of %v exceeded", time.Duration(o.Walltime))
-	}
-	return s.send(&proto.Message{Type: proto.TypeStart, Order: o})
-}
-
-// Vacate ends a task: SIGTERM to all its processes and after the notice SIGKILL, or SIGKILL at once. For another attempt than the one
-// that runs it does nothing.
-func (s *Starter) Vacate(stop Stop) error {
-	return s.send(&proto.Message{Type: proto.TypeStop, Stop: stop})
-}
-
-// Signal sends a signal to the program of a task, and to nothing that it has started.
-func (s *Starter) Signal(a Attempt, signal unix.Signal) error {
-	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal)}})
-}
-
-// SignalAll sends a signal to all processes of a task.
-func (s *Starter) SignalAll(a Attempt, signal unix.Signal) error {
-	return s.send(&proto.Message{Type: proto.TypeSignal, Kick: proto.Kick{Attempt: a, Signal: uint32(signal), All: true}})
-}
-
-// Suspend stops all processes of a task with SIGSTOP.
-func (s *Starter) Suspend(a Attempt) error {
-	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a})
-}
-
-// Stood says that they have been stopped by their group. The starter only stops the walltime: it may get to it late, when a checkpoint has the group thawed
-// that froze it.
-func (s *Starter) Stood(a Attempt) error {
-	return s.send(&proto.Message{Type: proto.TypeSuspend, Attempt: a, On: true})
-}
-
-// Resume lets them go on.
-func (s *Starter) Resume(a Attempt) error {
-	return s.send(&proto.Message{Type: proto.TypeResume, Attempt: a})
-}
-
-// Limit gives a task another walltime than it was started with, and the sentence for when that is over; 0: none. What it has stood still counts for neither.
-func (s *Starter) Limit(a Attempt, walltime time.Duration, reason string) error {
-	return s.send(&proto.Message{Type: proto.TypeLimit, Attempt: a, Order: proto.Order{Walltime: int64(walltime), WalltimeReason: reason}})
-}
-
-// Hold stops whatever the starter runs, or lets it go on if it is not suspended besides. Where tasks have a group, that is who calls it to see to: then
-// it only says that walltimes stand still.
-func (s *Starter) Hold(on bool) error {
-	return s.send(&proto.Message{Type: proto.TypeHold, On: on})
-}
-
-// Renew sets the lease to end so long from now, whenever the starter comes to read that.
-func (s *Starter) Renew(lease time.Duration) error {
-	m := &proto.Message{Type: proto.TypeRenew, Lease: int64(lease)}
+func now() int64 {
 	var t unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) == nil && m.Lease <= math.MaxInt64-t.Nano() {
-		m.Until = max(t.Nano()+m.Lease, 1)
-	}
-	return s.send(m)
+	unix.ClockGettime(unix.CLOCK_BOOTTIME, &t)
+	return t.Nano()
 }
 
-// Forget drops an ended attempt, and makes the starter idle.
-func (s *Starter) Forget(a Attempt) error {
-	return s.send(&proto.Message{Type: proto.TypeForget, Attempt: a})
-}
-
-// Release ends the starter once it is idle; a running task is killed, as removed. Gone follows.
-func (s *Starter) Release() error {
-	return s.send(&proto.Message{Type: proto.TypeRelease})
-}
-
-// PID is the starter's own process; 0 before it has said hello to an adopter.
-func (s *Starter) PID() int {
-	if s.child != 0 {
-		return s.child
-	}
-	select {
-	case <-s.ready:
-		return int(s.hello.Starter)
-	default:
-		return 0
-	}
-}
-
-// Dir is the claim's directory.
-func (s *Starter) Dir() string { return s.dir }
-
-// Close drops the connection and waits until no event handler runs any more; it may not be called from one. The starter lives on.
-func (s *Starter) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	err := s.conn.Close()
-	<-s.done
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
-}
-
-// send writes a frame. Frames that arrive while another goroutine writes travel with that one's next write, so that no lock spans it.
-func (s *Starter) send(m *proto.Message) error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return ErrGone
-	}
-	s.pending = proto.Append(s.pending, m)
-	if s.writing {
-		s.mu.Unlock()
-		return nil
-	}
-	s.writing = true
-	for len(s.pending) > 0 {
-		batch := s.pending
-		s.pending = nil
-		s.mu.Unlock()
-		_, err := s.conn.Write(batch)
-		s.mu.Lock()
+// run goes on until the claim is released or its lease has run out.
+func (s *starterProcess) run() {
+	for !s.isDone() {
+		s.armTimer()
+		wait := -1
+		if s.reaping > 0 {
+			wait = min(s.reaping, 100) // what does not die at once is looked at ever more seldom
+		} else if s.needsMemoryRelease {
+			wait = memoryReleaseDelay
+		}
+		fds := [5]unix.PollFd{
+			{Fd: listenerFD, Events: unix.POLLIN}, {Fd: int32(s.conn), Events: unix.POLLIN}, {Fd: int32(s.pidfd), Events: unix.POLLIN},
+			{Fd: int32(s.timer), Events: unix.POLLIN}, {Fd: int32(s.sandboxReport), Events: unix.POLLIN},
+		}
+		n, err := unix.Poll(fds[:], wait)
 		if err != nil {
-			s.writing, s.closed = false, true
-			s.mu.Unlock()
-			return fmt.Errorf("starter in %s: %w", s.dir, ErrGone)
+			fds = [5]unix.PollFd{}
+		}
+		if s.releaseMemory(n == 0 && s.reaping == 0) {
+			continue
+		}
+		if err == unix.EINTR && s.pidfd >= 0 {
+			s.reapOrphans()
+		}
+		if fds[4].Revents != 0 {
+			s.onSandboxReport()
+		} else if fds[2].Revents != 0 {
+			s.onFirstProcessExit()
+		} else if s.reaping > 0 {
+			s.reap()
+		}
+		if fds[0].Revents != 0 {
+			s.accept()
+		} else if fds[1].Revents != 0 {
+			s.receive()
+		}
+		s.handleDeadlines()
+	}
+}
+
+// isDone says whether the starter has nothing more to do: released, or without a lease; and no task runs.
+func (s *starterProcess) isDone() bool {
+	return s.state.Phase != proto.Running && (s.release || s.lease <= now())
+}
+
+// armTimer sets the timer to the next deadline. It is a timer of CLOCK_BOOTTIME, because a timeout of poll's stands still while the machine
+// sleeps, and a lease does not.
+func (s *starterProcess) armTimer() {
+	if s.lease <= now() {
+		s.armLeaseTimers()
+	}
+	next := s.lease
+	if s.state.Phase == proto.Running && s.pausedSince == 0 {
+		for _, t := range [...]int64{s.walltime, s.killAt} {
+			if t != 0 && t < next {
+				next = t
+			}
+		}
+		if s.killed {
+			next = now() + 1e9 // look again whether something was forked past the signal
 		}
 	}
-	s.writing = false
-	s.mu.Unlock()
-	return nil
+	if next == s.timerDeadline {
+		return
+	}
+	s.timerDeadline = next
+	due := unix.ItimerSpec{Value: unix.NsecToTimespec(max(next, 1))}
+	if err := unix.TimerfdSettime(s.timer, unix.TFD_TIMER_ABSTIME, &due, nil); err != nil {
+		exitWithError("timer", errno(err))
+	}
+}
+
+// noDeadline is the time of a deadline that does not come.
+const noDeadline = 1<<63 - 1
+
+// handleDeadlines does what is due.
+func (s *starterProcess) handleDeadlines() {
+	if s.state.Phase != proto.Running || s.reaping > 0 {
+		return
+	}
+	t := now()
+	switch {
+	case s.killed:
+		if s.timerDeadline <= t {
+			s.signalTree(syscall.SIGKILL)
+		}
+	case s.lease <= t:
+		s.stopTask(proto.LeaseOver, "the lease ran out", true, 0, 0)
+	case s.pausedSince != 0: // neither counts while it is suspended
+	case s.walltime != 0 && s.walltime <= t:
+		s.walltime = 0
+		s.stopTask(proto.Walltime, s.startCmd.WalltimeReason, false, s.startCmd.Notice, 0)
+	case s.killAt != 0 && s.killAt <= t:
+		s.killAll()
+	}
+}
+
+// setWalltime gives the task another walltime, counted from its start without the time that it stood still. One that is on its way out is left alone.
+func (s *starterProcess) setWalltime(walltime int64, reason string) {
+	if s.stopping {
+		return
+	}
+	s.startCmd.Walltime, s.startCmd.WalltimeReason, s.walltime = walltime, reason, 0
+	if walltime > 0 {
+		s.walltime = s.state.Since + s.suspendedTotal + walltime
+	}
+}
+
+// killAll sends SIGKILL to all there is.
+func (s *starterProcess) killAll() {
+	s.killed = true
+	s.signalTree(syscall.SIGKILL)
+	if s.isRestoring {
+		s.group.kill() // what it has restored already may not be below us
+	}
+	if s.pausedSince != 0 {
+		s.group.freeze(false)
+	}
+	if s.group.version1 { // in that freezer nothing dies, and its startd may have stopped it without a word to us
+		s.group.freeze(false)
+		s.group.thawVersion1()
+	}
+}
+
+// stopTask begins the end of the task: by a signal to the program, or for 0 by SIGTERM to all there is. A faster order overtakes a slower one; the
+// cause is that of the first.
+func (s *starterProcess) stopTask(cause proto.EndCause, reason string, fast bool, notice int64, by syscall.Signal) {
+	if s.state.Phase != proto.Running || s.reaping > 0 {
+		return
+	}
+	first := !s.stopping
+	if first {
+		s.stopping, s.cause, s.reason = true, cause, reason
+	}
+	if fast || notice <= 0 {
+		s.killAll()
+		return
+	}
+	s.resumeTask() // a frozen process would not see what it is sent
+	if deadline := now() + notice; s.killAt == 0 || deadline < s.killAt {
+		s.killAt = deadline
+	}
+	if first {
+		s.stopSignal = by
+		if s.sandboxReport < 0 { // else there is no program yet to hear it
+			s.sendTerm()
+		}
+	}
+}
+
+// sendTerm tells the task to end.
+func (s *starterProcess) sendTerm() {
+	if s.stopSignal != 0 {
+		s.signalProgram(s.stopSignal)
+	} else {
+		s.signalTree(syscall.SIGTERM)
+	}
+	s.signalTree(syscall.SIGCONT) // a stopped process would not see it
+}
+
+// deliverPending gives a program that has just begun what it was sent while its box was being made. That may take long, and what goes to the box's
+// processes meanwhile reaches nobody: the first process of a PID namespace hears only what it wants to.
+func (s *starterProcess) deliverPending() {
+	for signal := syscall.Signal(1); s.pendingSignals != 0; signal++ {
+		if s.pendingSignals&1 != 0 {
+			s.signalProgram(signal)
+		}
+		s.pendingSignals >>= 1
+	}
+	switch {
+	case s.stopping && !s.killed:
+		s.sendTerm()
+	case s.suspended:
+		s.pauseWalltime(s.group.freeze(true))
+	case s.frozen: // its group is not frozen by itself: nobody would let it go on
+		s.pauseWalltime(s.group.dir != "")
+	}
+}
+
+// renewLease has the lease end so long from now, but not after an instant, 0 for none: an order may be read long after it was given.
+func (s *starterProcess) renewLease(lease, until int64) {
+	t := now()
+	s.lease = noDeadline
+	if lease <= noDeadline-t {
+		s.lease = t + lease
+	}
+	if until > 0 {
+		s.lease = min(s.lease, until)
+	}
+	s.armLeaseTimers()
 }

@@ -1,11 +1,11 @@
 // Package fakelib makes a library that looks like NVIDIA's management library and serves a machine that a test describes. It is for tests only:
 // with it a whole pool with GPUs runs on a machine that has none, through the same loading and calling as with real ones.
 //
-//	m := fakelib.New(t, fakelib.Description{Cards: []fakelib.Card{{UUID: "GPU-1", Memory: 16 * roost.GiB}}})
+//	m := fakelib.New(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-1", Memory: 16 * roost.GiB}}})
 //	… gpus { library = m.Library } …
-//	m.Update(func(d *fakelib.Description) { d.Processes = … })
+//	m.Update(func(d *fakelib.MachineDescription) { d.Processes = … })
 //
-// A process is bound to the first such library that it loads. Tests that load several within one process call Use, which lets all of them
+// A process is bound to the first such library that it loads. Tests that load several within one process call UseForAll, which lets all of them
 // serve the same description.
 package fakelib
 
@@ -25,70 +25,70 @@ import (
 //go:embed testdata/nvml.c
 var source string
 
-// Card is a whole card. A number below zero is one that the card does not know.
-type Card struct {
-	UUID, Model, PCI, Capability string
-	Memory, Used                 roost.Bytes
-	Minor, Node                  int
-	Core, Cores                  int // the first core close to it, and how many
-	Busy, Celsius, Milliwatts    int // Busy in percent
-	ECC                          int // uncorrectable errors
-	Remap                        int // 0 no rows to be remapped, 1 some at the next reset, 2 it failed
-	Retiring                     int // 1: pages wait to be retired
-	Instances                    int // the most MIG instances; 0: it is not cut, below: it cannot be
-	Lost                         bool
+// FakeDevice is a whole card. A number below zero is one that the card does not know.
+type FakeDevice struct {
+	UUID, Model, PCI, Capability     string
+	Memory, UsedMemory               roost.Bytes
+	Minor, MemoryNode                int
+	FirstCore, Cores                 int // the first core close to it, and how many
+	BusyPercent, Celsius, Milliwatts int // BusyPercent in percent
+	ECC                              int // uncorrectable errors
+	Remap                            int // 0 no rows to be remapped, 1 some at the next reset, 2 it failed
+	Retiring                         int // 1: pages wait to be retired
+	Instances                        int // the most MIG instances; 0: it is not cut, below: it cannot be
+	Lost                             bool
 }
 
-// Instance is a MIG instance. The model ends in " MIG " and the profile.
-type Instance struct {
-	UUID, Card, Model string
-	GI, CI            int
-	Memory, Used      roost.Bytes
+// MIGInstance is a MIG instance. The model ends in " MIG " and the profile.
+type MIGInstance struct {
+	UUID, ParentUUID, Model string
+	GI, CI                  int
+	Memory, Used            roost.Bytes
 }
 
-// Link says how close two cards are, by the level of NVML's topology: 10 one switch, 50 the link between processors.
-type Link struct {
+// LinkLevel says how close two cards are, by the level of NVML's topology: 10 one switch, 50 the link between processors.
+type LinkLevel struct {
 	From, To string
 	Level    int
 }
 
-// Process is one that holds memory of a card or an instance.
-type Process struct {
-	Card   string
-	PID    int
-	Memory roost.Bytes
-	Busy   int // percent
+// DeviceProcess is one that holds memory of a card or an instance.
+type DeviceProcess struct {
+	DeviceUUID string
+	PID        int
+	Memory     roost.Bytes
+	Busy       int // percent
 }
 
-// XID is an error that the driver reports; each is reported once.
-type XID struct {
-	Card string
-	Code int
+// XIDEvent is an error that the driver reports; each is reported once.
+type XIDEvent struct {
+	DeviceUUID string
+	Code       int
 }
 
-// Description is a machine as the library sees it.
-type Description struct {
+// MachineDescription is a machine as the library sees it.
+type MachineDescription struct {
 	Driver    string // "550.54.15" unless set
 	CUDA      int    // 12040 is version 12.4, which it is unless set
-	Cards     []Card
-	Instances []Instance
-	Links     []Link
-	Processes []Process
-	XIDs      []XID
+	Devices   []FakeDevice
+	Instances []MIGInstance
+	Links     []LinkLevel
+	Processes []DeviceProcess
+	XIDs      []XIDEvent
 }
 
-// Machine is a library and the machine that it serves.
-type Machine struct {
+// FakeMachine is a library and the machine that it serves.
+type FakeMachine struct {
 	Library string // the path to be loaded
 	file    string
 
-	mu   sync.Mutex
-	tb   testing.TB
-	what Description
+	mu          sync.Mutex
+	tb          testing.TB
+	description MachineDescription
 }
 
 // New builds the library and describes the machine. Without a C compiler, or in a build without cgo, the test is skipped.
-func New(tb testing.TB, d Description) *Machine {
+func New(tb testing.TB, d MachineDescription) *FakeMachine {
 	tb.Helper()
 	if !cgo {
 		tb.Skip("SKIP: built without cgo, nothing can load an NVML, not even a fake one")
@@ -104,27 +104,27 @@ func New(tb testing.TB, d Description) *Machine {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	m := &Machine{Library: filepath.Join(dir, "libnvidia-ml.so.1"), file: filepath.Join(dir, "machine"), tb: tb, what: d}
+	m := &FakeMachine{Library: filepath.Join(dir, "libnvidia-ml.so.1"), file: filepath.Join(dir, "machine"), tb: tb, description: d}
 	build := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-pthread", "-x", "c", "-", "-o", m.Library, "-ldl")
 	build.Stdin = strings.NewReader(source)
 	if out, err := build.CombinedOutput(); err != nil {
 		tb.Fatalf("fake NVML: %v\n%s", err, out)
 	}
-	m.Update(func(*Description) {})
+	m.Update(func(*MachineDescription) {})
 	return m
 }
 
-// Use makes every such library in this process serve the machine, until the test ends.
-func (m *Machine) Use(tb testing.TB) { tb.Setenv("ROOST_FAKE_NVML", m.file) }
+// UseForAll makes every such library in this process serve the machine, until the test ends.
+func (m *FakeMachine) UseForAll(tb testing.TB) { tb.Setenv("ROOST_FAKE_NVML", m.file) }
 
 // Update changes the machine. Whoever asks the library next sees it.
-func (m *Machine) Update(change func(d *Description)) {
+func (m *FakeMachine) Update(change func(d *MachineDescription)) {
 	m.tb.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	change(&m.what)
+	change(&m.description)
 	next := m.file + ".next"
-	if err := os.WriteFile(next, []byte(m.what.text()), 0o644); err != nil {
+	if err := os.WriteFile(next, []byte(m.description.text()), 0o644); err != nil {
 		m.tb.Fatal(err)
 	}
 	if err := os.Rename(next, m.file); err != nil {
@@ -133,7 +133,7 @@ func (m *Machine) Update(change func(d *Description)) {
 }
 
 // text writes the description in the lines that the library reads.
-func (d *Description) text() string {
+func (d *MachineDescription) text() string {
 	driver, cuda := d.Driver, d.CUDA
 	if driver == "" {
 		driver = "550.54.15"
@@ -143,36 +143,36 @@ func (d *Description) text() string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "system driver=%s cuda=%d\n", driver, cuda)
-	for _, c := range d.Cards {
+	for _, c := range d.Devices {
 		lost := 0
 		if c.Lost {
 			lost = 1
 		}
 		fmt.Fprintf(&b, "card uuid=%s memory=%d used=%d minor=%d node=%d core=%d cores=%d busy=%d celsius=%d milliwatts=%d ecc=%d remap=%d retiring=%d most=%d lost=%d",
-			c.UUID, c.Memory, c.Used, c.Minor, c.Node, c.Core, c.Cores, c.Busy, c.Celsius, c.Milliwatts, c.ECC, c.Remap, c.Retiring, c.Instances, lost)
-		optional(&b, "pci", c.PCI)
-		optional(&b, "capability", c.Capability)
-		optional(&b, "model", c.Model)
+			c.UUID, c.Memory, c.UsedMemory, c.Minor, c.MemoryNode, c.FirstCore, c.Cores, c.BusyPercent, c.Celsius, c.Milliwatts, c.ECC, c.Remap, c.Retiring, c.Instances, lost)
+		optionalText(&b, "pci", c.PCI)
+		optionalText(&b, "capability", c.Capability)
+		optionalText(&b, "model", c.Model)
 		b.WriteByte('\n')
 	}
 	for _, i := range d.Instances {
-		fmt.Fprintf(&b, "instance uuid=%s card=%s gi=%d ci=%d memory=%d used=%d", i.UUID, i.Card, i.GI, i.CI, i.Memory, i.Used)
-		optional(&b, "model", i.Model)
+		fmt.Fprintf(&b, "instance uuid=%s card=%s gi=%d ci=%d memory=%d used=%d", i.UUID, i.ParentUUID, i.GI, i.CI, i.Memory, i.Used)
+		optionalText(&b, "model", i.Model)
 		b.WriteByte('\n')
 	}
 	for _, l := range d.Links {
 		fmt.Fprintf(&b, "link from=%s to=%s level=%d\n", l.From, l.To, l.Level)
 	}
 	for _, p := range d.Processes {
-		fmt.Fprintf(&b, "process card=%s pid=%d memory=%d busy=%d\n", p.Card, p.PID, p.Memory, p.Busy)
+		fmt.Fprintf(&b, "process card=%s pid=%d memory=%d busy=%d\n", p.DeviceUUID, p.PID, p.Memory, p.Busy)
 	}
 	for _, x := range d.XIDs {
-		fmt.Fprintf(&b, "xid card=%s code=%d\n", x.Card, x.Code)
+		fmt.Fprintf(&b, "xid card=%s code=%d\n", x.DeviceUUID, x.Code)
 	}
 	return b.String()
 }
 
-func optional(b *strings.Builder, name, value string) {
+func optionalText(b *strings.Builder, name, value string) {
 	if value != "" {
 		fmt.Fprintf(b, " %s=%s", name, value)
 	}

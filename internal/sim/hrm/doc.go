@@ -5,8 +5,8 @@
 //
 // # What is real
 //
-// The code that runs a pool decides: the leader is [negotiator.Core], which takes requests, machines' ads and answers in, plans with package match, has each
-// cycle's grants committed to the ledger before they leave, and signs each; the six schedds that place themselves are [schedd.Placing] on their copies
+// The code that runs a pool decides: the leader is [negotiator.LoopCore], which takes requests, machines' ads and answers in, plans with package match, has each
+// cycle's grants committed to the ledger before they leave, and signs each; the six schedds that place themselves are [scheddNode.SelfPlacer] on their copies
 // of the cell. In both styles the jobs are at the same six schedds, and the setting "distributed" is all that differs.
 //
 // What is stood for: queues and dispatch of the schedds (each job is one request of an owner of its own, so that nothing is saved by jobs that are alike),
@@ -15,7 +15,7 @@
 //
 // # What time is
 //
-// Time is virtual. The leader and each schedd do one thing at a time, and what each of these things takes is said by [Costs]: either the processor time
+// Time is virtual. The leader and each schedd do one thing at a time, and what each of these things takes is said by [StepCosts]: either the processor time
 // of the very call on the machine where the simulation runs, or, where a run is to come out the same everywhere, a stated number of microseconds and
 // so many for each thing that it deals with. What was measured is kept, and a run that is given the costs of another one is the same in every event.
 package hrm

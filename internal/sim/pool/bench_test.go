@@ -7,25 +7,25 @@ import (
 
 	"github.com/roost-batch/roost"
 	"github.com/roost-batch/roost/classad"
-	"github.com/roost-batch/roost/internal/sim/kernel"
+	"github.com/roost-batch/roost/internal/sim/eventloop"
 	"github.com/roost-batch/roost/schedd/queue"
 )
 
-// steady is a pool of machines of 16 cores with four schedds, at which a job of ten tasks of some minutes comes every second, of five users.
-func steady(machines, jobs int) Config {
-	r := kernel.NewRand(1, 7)
-	c := Config{Seed: 1, Managers: 1, Schedds: 4, Quiet: true}
+// steadyPool is a pool of machines of 16 cores with four schedds, at which a job of ten tasks of some minutes comes every second, of five users.
+func steadyPool(machines, jobs int) SimulationConfig {
+	r := eventloop.NewRand(1, 7)
+	c := SimulationConfig{Seed: 1, Managers: 1, Schedds: 4, OnlyOnChange: true}
 	for range machines {
-		c.Machines = append(c.Machines, Machine{Resources: roost.Resources{CPU: 16_000, Memory: 64 * roost.GiB, Disk: 100 * roost.GiB}})
+		c.Machines = append(c.Machines, MachineConfig{Resources: roost.Resources{CPU: 16_000, Memory: 64 * roost.GiB, Disk: 100 * roost.GiB}})
 	}
 	var at time.Duration
 	for i := range jobs {
 		ad := classad.New()
 		ad.SetInt(roost.AttrRequestCpus, 1)
 		ad.SetInt(roost.AttrRequestMemory, 1024)
-		j := Job{At: at, Schedd: i % c.Schedds, Owner: fmt.Sprintf("user%d", i%5), Spec: queue.Spec{Ad: ad, Count: 10}}
+		j := JobConfig{At: at, Schedd: i % c.Schedds, Owner: fmt.Sprintf("user%d", i%5), Spec: queue.SubmitSpec{Ad: ad, Count: 10}}
 		for range j.Spec.Count {
-			j.Run = append(j.Run, max(r.LogNormal(10*time.Minute, 1.2), time.Millisecond))
+			j.Runtimes = append(j.Runtimes, max(r.LogNormal(10*time.Minute, 1.2), time.Millisecond))
 		}
 		c.Jobs = append(c.Jobs, j)
 		at += r.Exponential(time.Second)
@@ -39,11 +39,11 @@ func BenchmarkEvents(b *testing.B) {
 		b.Run(fmt.Sprintf("machines=%d", size.machines), func(b *testing.B) {
 			events := uint64(0)
 			for b.Loop() {
-				p, err := New(steady(size.machines, size.jobs))
+				p, err := New(steadyPool(size.machines, size.jobs))
 				if err != nil {
 					b.Fatal(err)
 				}
-				if !p.Finish(365 * 24 * time.Hour) {
+				if !p.RunToEnd(365 * 24 * time.Hour) {
 					b.Fatal("not all jobs are over")
 				}
 				events += p.Events()

@@ -11,12 +11,12 @@ import (
 
 // Whatever is damaged in the journal of a starter: what it was before that place counts, and nothing that was never so.
 func TestDamage(t *testing.T) {
-	a, b := Attempt{1, 2, 3}, Attempt{1, 2, 4}
+	a, b := TaskAttempt{1, 2, 3}, TaskAttempt{1, 2, 4}
 	var journal []byte
-	were := []State{{}}
-	for _, m := range []Message{
-		{Type: TypeStarted, Attempt: a}, {Type: TypeStarted, Attempt: a, State: State{PID: 9, Since: 8}}, {Type: TypeExited, Attempt: a, State: State{Exit: Exit{Code: 4}}},
-		{Type: TypeForgot, Attempt: a}, {Type: TypeStarted, Attempt: b, State: State{PID: 7}}, {Type: TypeExited, Attempt: b, State: State{Exit: Exit{Code: 1}}},
+	were := []StarterState{{}}
+	for _, m := range []StarterMessage{
+		{Type: TypeStarted, Attempt: a}, {Type: TypeStarted, Attempt: a, State: StarterState{PID: 9, Since: 8}}, {Type: TypeExited, Attempt: a, State: StarterState{Exit: TaskExit{Code: 4}}},
+		{Type: TypeDiscarded, Attempt: a}, {Type: TypeStarted, Attempt: b, State: StarterState{PID: 7}}, {Type: TypeExited, Attempt: b, State: StarterState{Exit: TaskExit{Code: 1}}},
 	} {
 		journal = AppendRecord(journal, &m)
 		were = append(were, Replay(journal))
@@ -26,7 +26,7 @@ func TestDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	noticed := 0
-	damage.Each(t, path, 300, func(what string) {
+	damage.ForEach(t, path, 300, func(what string) {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -2,8 +2,8 @@ package proto
 
 import "encoding/binary"
 
-// Next splits the first frame off b. With less than a whole frame in b, body is nil; ok is false when the length cannot be right.
-func Next(b []byte) (body, rest []byte, ok bool) {
+// SplitFrame splits the first frame off b. With less than a whole frame in b, body is nil; ok is false when the length cannot be right.
+func SplitFrame(b []byte) (body, rest []byte, ok bool) {
 	if len(b) < 4 {
 		return nil, b, true
 	}
@@ -17,51 +17,51 @@ func Next(b []byte) (body, rest []byte, ok bool) {
 	return b[4 : 4+size], b[4+size:], true
 }
 
-// Decode reads the body of a frame; false when it makes no sense.
-func Decode(body []byte) (m Message, ok bool) {
+// DecodeBody reads the body of a frame; false when it makes no sense.
+func DecodeBody(body []byte) (m StarterMessage, ok bool) {
 	if len(body) == 0 {
-		return Message{}, false
+		return StarterMessage{}, false
 	}
-	m.Type = Type(body[0])
-	r := reader{b: body[1:]}
+	m.Type = MessageType(body[0])
+	r := bodyReader{buffer: body[1:]}
 	switch m.Type {
 	case TypeStart:
-		r.order(&m.Order)
+		r.startCmd(&m.Start)
 	case TypeStop:
-		m.Stop = Stop{Attempt: r.key(), Cause: Cause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
+		m.Stop = StopCmd{Attempt: r.key(), Cause: EndCause(r.num()), Fast: r.flag(), Notice: r.signed(), Reason: r.text(), Signal: r.small()}
 	case TypeSignal:
-		m.Kick = Kick{Attempt: r.key(), Signal: r.small(), All: r.flag()}
+		m.Signal = SignalCmd{Attempt: r.key(), Signal: r.small(), All: r.flag()}
 	case TypeSuspend:
 		m.Attempt = r.key()
-		m.On = len(r.b) > 0 && r.flag() // an older startd says nothing of it
-	case TypeResume, TypeForget, TypeForgot:
+		m.Enabled = len(r.buffer) > 0 && r.flag() // an older startd says nothing of it
+	case TypeResume, TypeDiscard, TypeDiscarded:
 		m.Attempt = r.key()
 	case TypeRenew:
 		m.Lease, m.Until = r.signed(), r.signed() // an older startd says nothing of the second
 	case TypeRelease:
-	case TypeHold:
-		m.On = r.flag()
-	case TypeLimit:
+	case TypeFreeze:
+		m.Enabled = r.flag()
+	case TypeSetWalltime:
 		m.Attempt = r.key()
-		m.Order.Walltime, m.Order.WalltimeReason = r.signed(), r.text()
+		m.Start.Walltime, m.Start.WalltimeReason = r.signed(), r.text()
 	case TypeHello:
-		m.State = State{Phase: Phase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(), Exit: r.exit(), Starter: r.signed()}
+		m.State = StarterState{Phase: StarterPhase(r.num()), Attempt: r.key(), PID: r.signed(), Since: r.signed(), Exit: r.taskExit(), Starter: r.signed()}
 	case TypeStarted:
 		m.Attempt = r.key()
 		m.State.PID, m.State.Since = r.signed(), r.signed()
 	case TypeExited:
 		m.Attempt = r.key()
-		m.State.Exit = r.exit()
+		m.State.Exit = r.taskExit()
 	default:
-		return Message{}, false
+		return StarterMessage{}, false
 	}
-	return m, !r.bad
+	return m, !r.failed
 }
 
 // maxDevices bounds the devices of a box.
 const maxDevices = 1024
 
-func (r *reader) order(o *Order) {
+func (r *bodyReader) startCmd(o *StartCmd) {
 	o.Attempt = r.key()
 	o.Executable = r.text()
 	o.Arguments = r.texts()
@@ -81,24 +81,24 @@ func (r *reader) order(o *Order) {
 	o.Lease = r.signed()
 	o.WalltimeReason = r.text()
 	o.IO = r.text()
-	o.Box.Wanted = r.flag()
-	o.Box.Temp = r.text()
-	for n := r.num(); n > 0 && !r.bad && len(o.Box.Devices) < maxDevices; n-- {
-		o.Box.Devices = append(o.Box.Devices, Device{Path: r.text(), Major: r.small(), Minor: r.small()})
+	o.Sandbox.Wanted = r.flag()
+	o.Sandbox.TempDir = r.text()
+	for n := r.num(); n > 0 && !r.failed && len(o.Sandbox.Devices) < maxDevices; n-- {
+		o.Sandbox.Devices = append(o.Sandbox.Devices, DeviceNode{Path: r.text(), Major: r.small(), Minor: r.small()})
 	}
 	o.Restore.Helper = r.texts()
 	o.Restore.Input = r.text()
 	o.Restore.Output = r.text()
 	o.Restore.PID = r.text()
-	o.Expendable = int32(r.signed())
-	if len(r.b) > 0 { // an older startd says nothing of them
-		o.Bounds = Bounds{CPU: r.signed(), Address: r.signed(), File: r.signed(), Nice: int32(r.signed())}
+	o.OOMScore = int32(r.signed())
+	if len(r.buffer) > 0 { // an older startd says nothing of them
+		o.Limits = ProcessLimits{CPU: r.signed(), AddressSpace: r.signed(), File: r.signed(), Nice: int32(r.signed())}
 	}
 }
 
-func (r *reader) exit() Exit {
-	return Exit{
-		Code: int32(r.signed()), Signal: int32(r.signed()), Core: r.flag(), Cause: Cause(r.num()), Reason: r.text(),
-		Step: Step(r.num()), Errno: int32(r.signed()), Wall: r.signed(), UserCPU: r.signed(), SystemCPU: r.signed(), MaxRSS: r.signed(),
+func (r *bodyReader) taskExit() TaskExit {
+	return TaskExit{
+		Code: int32(r.signed()), Signal: int32(r.signed()), Core: r.flag(), Cause: EndCause(r.num()), Reason: r.text(),
+		Step: StartStep(r.num()), Errno: int32(r.signed()), Wall: r.signed(), UserCPU: r.signed(), SystemCPU: r.signed(), MaxRSS: r.signed(),
 	}
 }

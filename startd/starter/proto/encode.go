@@ -2,58 +2,58 @@ package proto
 
 import "encoding/binary"
 
-// Type is the first byte of a body.
-type Type uint8
+// MessageType is the first byte of a body.
+type MessageType uint8
 
 // What startd says.
 const (
-	TypeStart   Type = 1  // Order
-	TypeStop    Type = 2  // Stop
-	TypeSignal  Type = 3  // Kick
-	TypeSuspend Type = 4  // Attempt, On: it stands still already
-	TypeResume  Type = 5  // Attempt
-	TypeRenew   Type = 6  // Lease, Until
-	TypeForget  Type = 7  // Attempt
-	TypeRelease Type = 8  // nothing
-	TypeHold    Type = 9  // On
-	TypeLimit   Type = 10 // Attempt, Order.Walltime, Order.WalltimeReason
+	TypeStart       MessageType = 1  // Order
+	TypeStop        MessageType = 2  // Stop
+	TypeSignal      MessageType = 3  // Kick
+	TypeSuspend     MessageType = 4  // Attempt, Enabled: it stands still already
+	TypeResume      MessageType = 5  // Attempt
+	TypeRenew       MessageType = 6  // Lease, Until
+	TypeDiscard     MessageType = 7  // Attempt
+	TypeRelease     MessageType = 8  // nothing
+	TypeFreeze      MessageType = 9  // On
+	TypeSetWalltime MessageType = 10 // Attempt, Order.Walltime, Order.WalltimeReason
 )
 
 // What a starter says. Journal records are the last three of them.
 const (
-	TypeHello   Type = 65 // State
-	TypeStarted Type = 66 // Attempt, PID, Since
-	TypeExited  Type = 67 // Attempt, Exit
-	TypeForgot  Type = 68 // Attempt
+	TypeHello     MessageType = 65 // State
+	TypeStarted   MessageType = 66 // Attempt, PID, Since
+	TypeExited    MessageType = 67 // Attempt, Exit
+	TypeDiscarded MessageType = 68 // Attempt
 )
 
-// Message is any message: Type says which of the other fields count.
-type Message struct {
-	Type    Type
-	Order   Order
-	Stop    Stop
-	Kick    Kick
-	Attempt Attempt
+// StarterMessage is any message: Type says which of the other fields count.
+type StarterMessage struct {
+	Type    MessageType
+	Start   StartCmd
+	Stop    StopCmd
+	Signal  SignalCmd
+	Attempt TaskAttempt
 	Lease   int64
 	Until   int64 // the instant of CLOCK_BOOTTIME in nanoseconds at which the lease ends at the latest, however late this is read; 0: none is said
-	On      bool
-	State   State // in Started: PID and Since; in Exited: Exit
+	Enabled bool
+	State   StarterState // in Started: PID and Since; in Exited: Exit
 }
 
-// Append appends the message's frame to b.
-func Append(b []byte, m *Message) []byte {
+// AppendFrame appends the message's frame to b.
+func AppendFrame(b []byte, m *StarterMessage) []byte {
 	start := len(b)
-	w := writer{append(b, 0, 0, 0, 0)}
+	w := bodyWriter{append(b, 0, 0, 0, 0)}
 	w.body(m)
-	binary.LittleEndian.PutUint32(w.b[start:], uint32(len(w.b)-start-4))
-	return w.b
+	binary.LittleEndian.PutUint32(w.buffer[start:], uint32(len(w.buffer)-start-4))
+	return w.buffer
 }
 
-func (w *writer) body(m *Message) {
-	w.b = append(w.b, byte(m.Type))
+func (w *bodyWriter) body(m *StarterMessage) {
+	w.buffer = append(w.buffer, byte(m.Type))
 	switch m.Type {
 	case TypeStart:
-		w.order(&m.Order)
+		w.startCmd(&m.Start)
 	case TypeStop:
 		w.key(m.Stop.Attempt)
 		w.num(uint64(m.Stop.Cause))
@@ -62,29 +62,29 @@ func (w *writer) body(m *Message) {
 		w.text(m.Stop.Reason)
 		w.num(uint64(m.Stop.Signal))
 	case TypeSignal:
-		w.key(m.Kick.Attempt)
-		w.num(uint64(m.Kick.Signal))
-		w.flag(m.Kick.All)
+		w.key(m.Signal.Attempt)
+		w.num(uint64(m.Signal.Signal))
+		w.flag(m.Signal.All)
 	case TypeSuspend:
 		w.key(m.Attempt)
-		w.flag(m.On)
-	case TypeResume, TypeForget, TypeForgot:
+		w.flag(m.Enabled)
+	case TypeResume, TypeDiscard, TypeDiscarded:
 		w.key(m.Attempt)
 	case TypeRenew:
 		w.signed(m.Lease)
 		w.signed(m.Until)
-	case TypeHold:
-		w.flag(m.On)
-	case TypeLimit:
+	case TypeFreeze:
+		w.flag(m.Enabled)
+	case TypeSetWalltime:
 		w.key(m.Attempt)
-		w.signed(m.Order.Walltime)
-		w.text(m.Order.WalltimeReason)
+		w.signed(m.Start.Walltime)
+		w.text(m.Start.WalltimeReason)
 	case TypeHello:
 		w.num(uint64(m.State.Phase))
 		w.key(m.State.Attempt)
 		w.signed(m.State.PID)
 		w.signed(m.State.Since)
-		w.exit(&m.State.Exit)
+		w.taskExit(&m.State.Exit)
 		w.signed(m.State.Starter)
 	case TypeStarted:
 		w.key(m.Attempt)
@@ -92,11 +92,11 @@ func (w *writer) body(m *Message) {
 		w.signed(m.State.Since)
 	case TypeExited:
 		w.key(m.Attempt)
-		w.exit(&m.State.Exit)
+		w.taskExit(&m.State.Exit)
 	}
 }
 
-func (w *writer) order(o *Order) {
+func (w *bodyWriter) startCmd(o *StartCmd) {
 	w.key(o.Attempt)
 	w.text(o.Executable)
 	w.texts(o.Arguments)
@@ -116,10 +116,10 @@ func (w *writer) order(o *Order) {
 	w.signed(o.Lease)
 	w.text(o.WalltimeReason)
 	w.text(o.IO)
-	w.flag(o.Box.Wanted)
-	w.text(o.Box.Temp)
-	w.num(uint64(len(o.Box.Devices)))
-	for _, d := range o.Box.Devices {
+	w.flag(o.Sandbox.Wanted)
+	w.text(o.Sandbox.TempDir)
+	w.num(uint64(len(o.Sandbox.Devices)))
+	for _, d := range o.Sandbox.Devices {
 		w.text(d.Path)
 		w.num(uint64(d.Major))
 		w.num(uint64(d.Minor))
@@ -128,14 +128,14 @@ func (w *writer) order(o *Order) {
 	w.text(o.Restore.Input)
 	w.text(o.Restore.Output)
 	w.text(o.Restore.PID)
-	w.signed(int64(o.Expendable))
-	w.signed(o.Bounds.CPU)
-	w.signed(o.Bounds.Address)
-	w.signed(o.Bounds.File)
-	w.signed(int64(o.Bounds.Nice))
+	w.signed(int64(o.OOMScore))
+	w.signed(o.Limits.CPU)
+	w.signed(o.Limits.AddressSpace)
+	w.signed(o.Limits.File)
+	w.signed(int64(o.Limits.Nice))
 }
 
-func (w *writer) exit(e *Exit) {
+func (w *bodyWriter) taskExit(e *TaskExit) {
 	w.signed(int64(e.Code))
 	w.signed(int64(e.Signal))
 	w.flag(e.Core)

@@ -8,26 +8,26 @@ import (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // AppendRecord appends the message to b as a record of the journal.
-func AppendRecord(b []byte, m *Message) []byte {
+func AppendRecord(b []byte, m *StarterMessage) []byte {
 	start := len(b)
-	w := writer{append(b, 0, 0, 0, 0, 0, 0, 0, 0)}
+	w := bodyWriter{append(b, 0, 0, 0, 0, 0, 0, 0, 0)}
 	w.body(m)
-	body := w.b[start+8:]
-	binary.LittleEndian.PutUint32(w.b[start:], uint32(len(body)))
-	binary.LittleEndian.PutUint32(w.b[start+4:], crc32.Checksum(body, castagnoli))
-	return w.b
+	body := w.buffer[start+8:]
+	binary.LittleEndian.PutUint32(w.buffer[start:], uint32(len(body)))
+	binary.LittleEndian.PutUint32(w.buffer[start+4:], crc32.Checksum(body, castagnoli))
+	return w.buffer
 }
 
 // Replay reads a journal and says in which state its starter was last. It stops at the first record that is torn or makes no sense.
-func Replay(journal []byte) State {
-	var s State
+func Replay(journal []byte) StarterState {
+	var s StarterState
 	for len(journal) >= 8 {
 		size, sum := binary.LittleEndian.Uint32(journal), binary.LittleEndian.Uint32(journal[4:])
 		if uint64(size) > uint64(len(journal)-8) {
 			break
 		}
 		body := journal[8 : 8+size]
-		m, ok := Decode(body)
+		m, ok := DecodeBody(body)
 		if crc32.Checksum(body, castagnoli) != sum || !ok {
 			break
 		}
@@ -38,18 +38,18 @@ func Replay(journal []byte) State {
 }
 
 // apply folds a record into the state.
-func (s *State) apply(m *Message) {
+func (s *StarterState) apply(m *StarterMessage) {
 	switch m.Type {
 	case TypeStarted:
-		*s = State{Phase: Running, Attempt: m.Attempt, PID: m.State.PID, Since: m.State.Since}
+		*s = StarterState{Phase: Running, Attempt: m.Attempt, PID: m.State.PID, Since: m.State.Since}
 	case TypeExited:
 		if s.Phase != Running || s.Attempt != m.Attempt {
-			*s = State{}
+			*s = StarterState{}
 		}
 		s.Phase, s.Attempt, s.Exit = Ended, m.Attempt, m.State.Exit
-	case TypeForgot:
+	case TypeDiscarded:
 		if s.Attempt == m.Attempt {
-			*s = State{}
+			*s = StarterState{}
 		}
 	}
 }

@@ -1,0 +1,75 @@
+package criu
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"github.com/checkpoint-restore/go-criu/v7/rpc"
+	"golang.org/x/sys/unix"
+	"google.golang.org/protobuf/proto"
+)
+
+// The stages of a restore at which CRIU waits for a word.
+const (
+	processesCreated = "post-restore" // they stand still and have root's rights yet
+	rightsAssumed    = "pre-resume"   // they stand still and are as they will run
+)
+
+// maxReply bounds a message of CRIU's, in bytes.
+const maxReply = 16 << 10
+
+// restoreByRPC has CRIU restore, and calls at for each stage. The library does not tell of the last one, before which nobody can say what rights a
+// process will have. CRIU ends after the answer to an error of at at the first of these stages; at the second it goes on whatever the answer is.
+func restoreByRPC(path string, opts *rpc.CriuOpts, at func(stage string, pid int) error) (err error) {
+	fds, err := unix.Socketpair(unix.AF_LOCAL, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	own, theirs := os.NewFile(uintptr(fds[0]), "criu"), os.NewFile(uintptr(fds[1]), "criu")
+	c := exec.Command(path, "swrk", "3")
+	c.ExtraFiles = []*os.File{theirs}
+	err = c.Start()
+	theirs.Close()
+	if err != nil {
+		own.Close()
+		return err
+	}
+	defer func() {
+		own.Close()
+		if werr := c.Wait(); err == nil && werr != nil {
+			err = fmt.Errorf("criu: %w", werr)
+		}
+	}()
+	opts.NotifyScripts = proto.Bool(true)
+	req := &rpc.CriuReq{Type: rpc.CriuReqType_RESTORE.Enum(), Opts: opts}
+	for {
+		text, err := proto.Marshal(req)
+		if err == nil {
+			_, err = own.Write(text)
+		}
+		if err != nil {
+			return err
+		}
+		buf := make([]byte, maxReply)
+		n, err := own.Read(buf)
+		if err != nil {
+			return err
+		}
+		resp := &rpc.CriuResp{}
+		if err := proto.Unmarshal(buf[:n], resp); err != nil {
+			return err
+		}
+		switch {
+		case !resp.GetSuccess():
+			return fmt.Errorf("operation failed (msg:%s err:%d)", resp.GetCrErrmsg(), resp.GetCrErrno())
+		case resp.GetType() == rpc.CriuReqType_RESTORE:
+			return nil
+		case resp.GetType() != rpc.CriuReqType_NOTIFY:
+			return errors.New("an unexpected answer of CRIU's")
+		}
+		good := at(resp.GetNotify().GetScript(), int(resp.GetNotify().GetPid())) == nil
+		req = &rpc.CriuReq{Type: rpc.CriuReqType_NOTIFY.Enum(), NotifySuccess: proto.Bool(good)}
+	}
+}

@@ -1,0 +1,47 @@
+package criu
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/roost-batch/roost"
+)
+
+// PrivateProgram is where scripts/criu.sh puts a CRIU of our own.
+const PrivateProgram = "/usr/local/lib/roost/criu/bin/criu"
+
+// Find returns the path of the CRIU to use: the configured one if there is a setting, else our own, else what is in PATH. None is
+// roost.NotFound. It is not tried; see Check.
+func Find(configured string) (string, error) {
+	candidates := []string{PrivateProgram, "criu", "/usr/sbin/criu"}
+	if configured != "" {
+		candidates = []string{configured}
+	}
+	for _, c := range candidates {
+		path, err := exec.LookPath(c)
+		if err != nil {
+			continue
+		}
+		if path, err = filepath.Abs(path); err == nil {
+			return path, nil
+		}
+	}
+	if configured != "" {
+		return "", fmt.Errorf("criu: %w: %s is no program", roost.NotFound, configured)
+	}
+	return "", fmt.Errorf("criu: %w: it is neither at %s nor in PATH (scripts/criu.sh installs it)", roost.NotFound, PrivateProgram)
+}
+
+// checkRootOwned refuses a program that others than root could change, because root runs it.
+func checkRootOwned(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("criu: %w: %w", roost.NotFound, err)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("criu: %w: others may write %s", roost.PermissionDenied, path)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package image
+
+import (
+	"archive/tar"
+	"crypto/hmac"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/roost-batch/roost"
+)
+
+// Reader reads an image as a stream. All that it gives out has been authenticated; that the image is whole is known when Next returns
+// io.EOF, and not before.
+type Reader struct {
+	header   Header
+	expected ExpectedImage
+	from     io.Reader
+	opener   *chunkOpener
+	zstd     *zstd.Decoder
+	tar      *tar.Reader
+	raw      int64
+	entries  int
+	err      error
+}
+
+// NewReader begins to read an image: its header has been authenticated and is as wanted. Errors are roost.Invalid for a bad image and
+// roost.NoInput where r fails.
+func NewReader(r io.Reader, key []byte, want ExpectedImage) (*Reader, error) {
+	open, err := newOpener(r, key)
+	if err != nil {
+		return nil, err
+	}
+	i := &Reader{expected: want, from: r, opener: open}
+	if err := json.Unmarshal(open.header, &i.header); err != nil {
+		return nil, badImage("header: %v", err)
+	}
+	if err := i.header.check(); err != nil {
+		return nil, err
+	}
+	if err := want.mismatch(&i.header); err != nil {
+		return nil, err
+	}
+	i.zstd, err = zstd.NewReader(open, zstd.WithDecoderConcurrency(compressionThreads()), zstd.WithDecoderMaxWindow(windowSize), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return nil, badImage("%v", err)
+	}
+	// Padding and headers of the tar come on top of the entries themselves.
+	i.tar = tar.NewReader(&maxBytesReader{i.zstd, i.header.Raw + int64(i.header.Entries)*4096 + 64<<10})
+	return i, nil
+}
+
+// Header is what the image says of itself.
+func (i *Reader) Header() Header { return i.header }
+
+// Next goes to the next entry, whose bytes come from Read. io.EOF says that there is none, and that the image is whole and the wanted one.
+func (i *Reader) Next() (name string, size int64, err error) {
+	if i.err != nil {
+		return "", 0, i.err
+	}
+	name, size, err = i.nextEntry()
+	i.err = err
+	return name, size, err
+}
+
+func (i *Reader) nextEntry() (string, int64, error) {
+	h, err := i.tar.Next()
+	if errors.Is(err, io.EOF) {
+		return "", 0, i.verifyEnd()
+	}
+	if err != nil {
+		return "", 0, streamError(err)
+	}
+	if err := checkEntryName(h.Name); err != nil {
+		return "", 0, err
+	}
+	if h.Typeflag != tar.TypeReg || h.Size < 0 {
+		return "", 0, badImage("%s is not a plain file", h.Name)
+	}
+	i.entries++
+	i.raw += h.Size
+	if i.entries > i.header.Entries || i.raw > i.header.Raw {
+		return "", 0, badImage("there is more in it than its header says")
+	}
+	return h.Name, h.Size, nil
+}
+
+// Read reads the present entry.
+func (i *Reader) Read(p []byte) (int, error) {
+	n, err := i.tar.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = streamError(err)
+	}
+	return n, err
+}
+
+// streamError passes on why the reading of the stream failed, and makes all else a bad image.
+func streamError(err error) error {
+	if errors.Is(err, roost.Invalid) || errors.Is(err, roost.NoInput) {
+		return err
+	}
+	return badImage("%v", err)
+}
+
+// verifyEnd reads what stands behind the last entry, and compares the whole.
+func (i *Reader) verifyEnd() error {
+	if _, err := io.Copy(io.Discard, &maxBytesReader{i.zstd, 64 << 10}); err != nil {
+		return streamError(err)
+	}
+	if !i.opener.ended {
+		if _, err := i.opener.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			return streamError(fmt.Errorf("something stands behind its end: %w", err))
+		}
+	}
+	switch n, err := i.from.Read(make([]byte, 1)); {
+	case n > 0:
+		return badImage("something stands behind its end")
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("checkpoint image: %w: %w", roost.NoInput, err)
+	}
+	if i.entries != i.header.Entries || i.raw != i.header.Raw {
+		return badImage("there is less in it than its header says")
+	}
+	if i.expected.MAC != nil && !hmac.Equal(i.expected.MAC, i.opener.tag) {
+		return badImage("it is an image of this task, but another than was kept")
+	}
+	return io.EOF
+}
+
+// MAC is that of the whole image, once Next has returned io.EOF.
+func (i *Reader) MAC() []byte { return i.opener.tag }
+
+// Close frees what the reader holds.
+func (i *Reader) Close() { i.zstd.Close() }
+
+// maxBytesReader fails after so many bytes, where io.LimitReader would end.
+type maxBytesReader struct {
+	io.Reader
+	remaining int64
+}
+
+func (b *maxBytesReader) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.remaining -= int64(n); b.remaining < 0 {
+		return 0, badImage("there is more in it than its header says")
+	}
+	return n, err
+}

@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/checkpoint/store"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// An image that nobody has put or got for so long is deleted: who was to remove it is gone. It is looked for that often.
+const (
+	retention     = 90 * 24 * time.Hour
+	sweepInterval = time.Hour
+)
+
+// Run serves as the checkpoint server of node until ctx ends. A nil identity serves unix sockets only.
+func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
+	log := daemon.Logger("checkpoint-server")
+	own := node.Images
+	if own == nil || len(own.Listen) == 0 {
+		return fmt.Errorf("checkpoint server of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
+	}
+	var listeners []net.Listener
+	for _, addr := range own.Listen {
+		l, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return fmt.Errorf("checkpoint server: %w", err)
+		}
+		listeners = append(listeners, l)
+	}
+	images, err := store.Open(own.Dir, int64(own.Max))
+	if err == nil {
+		_, err = images.Sweep(func(store.ImageKey) bool { return true }) // what was never finished
+	}
+	if err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return fmt.Errorf("checkpoint server: %w", err)
+	}
+	log.Info("serving", "addresses", own.Listen, "dir", own.Dir)
+	return serveListeners(ctx, New(images, id), rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true)), listeners, log)
+}
+
+// serveListeners serves on those listeners, which it closes, until ctx ends or one of them breaks.
+func serveListeners(ctx context.Context, s *Service, server *rpc.Server, listeners []net.Listener, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	wire.RegisterCheckpointServerServer(server, s)
+	var running sync.WaitGroup
+	running.Go(func() { s.runExpiry(ctx, log) })
+	broken := make(chan error, len(listeners))
+	for _, l := range listeners {
+		running.Go(func() { broken <- server.Serve(l) })
+	}
+	daemon.ReportReady()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	}
+	cancel()
+	server.Stop()
+	s.transfers.Wait()
+	running.Wait()
+	return err
+}
+
+// runExpiry deletes old images now and then.
+func (s *Service) runExpiry(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(sweepInterval)
+	defer tick.Stop()
+	for {
+		n, err := s.images.Expire(time.Now().Add(-retention))
+		if n > 0 || err != nil {
+			log.Info("checkpoints that nobody has asked for were deleted", "count", n, "err", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package store
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Receive takes an image of that many bytes from a stream: a chunk with its entry, chunks of data, and a last one with the SHA-256 of all of it.
+// When it returns nil, the image is whole and on the disk, in the place of one that was there. One that has not the size or the digest is refused
+// with roost.Invalid, one for which there is no room with roost.Exhausted; the errors of recv come back as they are.
+func (s *Store) Receive(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
+	return s.receiveImage(k, size, recv, os.Rename)
+}
+
+// ReceiveNew is Receive that replaces nothing: if the image is there, or another upload of it was faster, it is roost.Conflict.
+func (s *Store) ReceiveNew(k ImageKey, size int64, recv func() (*wire.FileChunk, error)) error {
+	if _, err := s.Size(k); err == nil {
+		return conflictError(k)
+	}
+	return s.receiveImage(k, size, recv, func(from, to string) error {
+		s.nameMu.Lock()
+		defer s.nameMu.Unlock()
+		if _, err := os.Lstat(to); err == nil {
+			return conflictError(k)
+		}
+		return os.Rename(from, to)
+	})
+}
+
+func conflictError(k ImageKey) error {
+	return fmt.Errorf("%v: %w: it is here already, and none is replaced", k, roost.Conflict)
+}
+
+func (s *Store) receiveImage(k ImageKey, size int64, recv func() (*wire.FileChunk, error), rename func(from, to string) error) (err error) {
+	path, err := s.imagePath(k)
+	if err != nil {
+		return err
+	}
+	if size < 1 {
+		return fmt.Errorf("%v: %w: it has %d bytes", k, roost.Invalid, size)
+	}
+	arrived, err := s.checkRoom(size)
+	if err != nil {
+		return err
+	}
+	defer arrived()
+	f, err := s.createPartial(path)
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, diskFullError(err))
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	sum, err := receiveData(f, size, recv)
+	if err == nil {
+		err = diskFullError(errors.Join(f.Sync(), f.Close()))
+	}
+	if err == nil {
+		err = verifyDigest(f.Name(), size, sum)
+	}
+	if err == nil {
+		err = rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	return s.syncDirectories(filepath.Dir(path))
+}
+
+// verifyDigest compares a file that nobody has open for writing with the digest that came with its bytes: what is acknowledged is what lies there, and not
+// what was meant to.
+func verifyDigest(path string, size int64, want []byte) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	n, err := io.Copy(sum, f)
+	if err != nil {
+		return err
+	}
+	if n != size || subtle.ConstantTimeCompare(sum.Sum(nil), want) != 1 {
+		return fmt.Errorf("%w: the digest of its %d bytes is wrong", roost.Invalid, n)
+	}
+	return nil
+}
+
+// syncDirectories makes a name durable, and those of the directories above it that may be new.
+func (s *Store) syncDirectories(dir string) error {
+	for {
+		d, err := os.Open(dir)
+		if err != nil {
+			return fmt.Errorf("checkpoints: %w", err)
+		}
+		err = d.Sync()
+		d.Close()
+		if err != nil {
+			return fmt.Errorf("checkpoints: %w", err)
+		}
+		if dir == s.dir || len(dir) <= len(s.dir) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// diskFullError makes roost.Exhausted of a disk's own word.
+func diskFullError(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", roost.Exhausted, err)
+	}
+	return err
+}
+
+// receiveData writes the data of one image, checks its size, and returns the digest that came with it.
+func receiveData(w io.Writer, size int64, recv func() (*wire.FileChunk, error)) (digest []byte, err error) {
+	for got := int64(0); ; {
+		chunk, err := recv()
+		if errors.Is(err, io.EOF) {
+			return nil, fmt.Errorf("%w: the stream ended after %d of its %d bytes", roost.Unavailable, got, size)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if got += int64(len(chunk.GetData())); got > size {
+			return nil, fmt.Errorf("%w: it is larger than the %d bytes that were announced", roost.Invalid, size)
+		}
+		if _, err := w.Write(chunk.GetData()); err != nil {
+			return nil, diskFullError(err)
+		}
+		if !chunk.GetEof() {
+			continue
+		}
+		if got != size {
+			return nil, fmt.Errorf("%w: it has %d bytes, and %d were announced", roost.Invalid, got, size)
+		}
+		return chunk.GetSha256(), nil
+	}
+}
+
+// pieceSize is how much of an image goes into one message.
+const pieceSize = 256 << 10
+
+// Send sends an image as Receive takes it; roost.NotFound when it is not there. The errors of send come back as they are.
+func (s *Store) Send(k ImageKey, send func(*wire.FileChunk) error) error {
+	path, err := s.imagePath(k)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%v: %w", k, roost.NotFound)
+	}
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	defer f.Close()
+	now := time.Now()
+	os.Chtimes(path, now, now) // for Expire
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%v: %w", k, err)
+	}
+	if err := send(&wire.FileChunk{Entry: &wire.FileEntry{Name: strconv.FormatUint(k.Sequence, 10), Size: info.Size(), Mode: 0o600}}); err != nil {
+		return err
+	}
+	sum := sha256.New()
+	for {
+		data := make([]byte, pieceSize) // a message may still be on its way when the next is made
+		n, err := io.ReadFull(f, data)
+		if n > 0 {
+			sum.Write(data[:n])
+			if err := send(&wire.FileChunk{Data: data[:n]}); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return send(&wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)})
+		}
+		if err != nil {
+			return fmt.Errorf("%v: %w", k, err)
+		}
+	}
+}

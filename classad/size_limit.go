@@ -1,0 +1,45 @@
+package classad
+
+// takeSize takes the size of a value that becomes part of a list from what may be made, and says whether there was so much. Lists share
+// their elements, so that one which costs little to make can be huge to print.
+func (ev *evaluator) takeSize(v Value) bool {
+	if !ev.takeText(64 + len(v.str)) {
+		return false
+	}
+	if v.comp == nil {
+		return true
+	}
+	for _, e := range v.comp.elems {
+		if !ev.takeNodeSize(e.n) {
+			return false
+		}
+	}
+	if v.kind == AdValue {
+		for i := range v.comp.ad.labels {
+			if !ev.takeText(len(v.comp.ad.labels[i].name)) || !ev.takeNodeSize(v.comp.ad.exprs[i].n) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (ev *evaluator) takeNodeSize(n exprNode) bool {
+	switch n := n.(type) {
+	case nil:
+		return true
+	case *boundValue:
+		return ev.takeSize(n.v)
+	case *literalNode:
+		return ev.takeText(16 + len(n.v.str))
+	}
+	if !ev.takeText(16) {
+		return false
+	}
+	for child := range children(n) {
+		if !ev.takeNodeSize(child) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,45 @@
+package gpu
+
+// WholeMachine is a placement of all that there is, for a batch task that has its machine alone; ok is false while anybody has, or waits for, any of it. Devices
+// that are not well are not part of it.
+func (f *FreeResources) WholeMachine() (p Placement, ok bool) {
+	if !f.IsIdle() {
+		return p, false
+	}
+	p.Disk = f.diskSize
+	for i := range f.units {
+		if u := &f.units[i]; !u.usesCPUOfOthers() {
+			p.Parts = append(p.Parts, UnitPart{Unit: i, CPU: u.CPU, Memory: u.Memory})
+		}
+	}
+	for i := range f.devices {
+		if d := &f.devices[i]; d.Health.OK {
+			p.Shares = append(p.Shares, DeviceShare{Device: i, Memory: d.Memory, Whole: true})
+		}
+	}
+	return p, true
+}
+
+// IsIdle reports whether nothing of the machine is taken, by whatever class and in whatever room, and nobody waits for any of it.
+func (f *FreeResources) IsIdle() bool {
+	if f.disk < f.diskSize {
+		return false
+	}
+	for i := range f.units {
+		u := &f.units[i]
+		if u.queue.Length > 0 || u.queue.Running > 0 || u.memory < u.Memory || u.reclaimable.memory < u.Memory {
+			return false
+		}
+		for class := range u.cpu {
+			if u.cpu[class] < u.CPU || u.reclaimable.cpu[class] < u.CPU {
+				return false
+			}
+		}
+	}
+	for i := range f.devices {
+		if d := &f.devices[i]; d.Tasks > 0 {
+			return false
+		}
+	}
+	return true
+}

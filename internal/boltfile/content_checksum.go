@@ -1,0 +1,167 @@
+package boltfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"maps"
+	"math/bits"
+	"slices"
+)
+
+// Each record has a checksum behind its value, over the name of its bucket, its key and its value: a record that stands where another one should
+// is noticed, too. CRC-32C finds every error of up to three bits in a record and every burst of up to 32 bits, and processors compute it at
+// many GB/s; nobody forges here, so no cryptographic digest is needed. It also tells which bit of a
+// record has flipped, where it is one: a repair puts that right. Records that are lost leave no bad checksum behind. So a seal, which each
+// transaction writes, tells of each bucket how many records it has and what their checksums add up to.
+
+// sumSize is how many bytes a checksum has.
+const sumSize = 4
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// checksum is that of a record.
+func checksum(bucket string, key, value []byte) uint32 {
+	sum := crc32.Update(0, crcTable, append([]byte(bucket), 0))
+	sum = crc32.Update(sum, crcTable, binary.BigEndian.AppendUint32(nil, uint32(len(key))))
+	return crc32.Update(crc32.Update(sum, crcTable, key), crcTable, value)
+}
+
+// appendChecksum is a value with its checksum behind it.
+func appendChecksum(bucket string, key, value []byte) []byte {
+	raw := make([]byte, 0, len(value)+sumSize)
+	return binary.BigEndian.AppendUint32(append(raw, value...), checksum(bucket, key, value))
+}
+
+// verifyChecksum is the value of a record; false where the checksum is wrong.
+func verifyChecksum(bucket string, key, raw []byte) (value []byte, whole bool) {
+	if len(raw) < sumSize {
+		return nil, false
+	}
+	value = raw[: len(raw)-sumSize : len(raw)-sumSize]
+	return value, binary.BigEndian.Uint32(raw[len(raw)-sumSize:]) == checksum(bucket, key, value)
+}
+
+// correctFlippedBit finds the one bit of a record whose flipping makes its checksum right, and returns the record as it was. CRC-32C tells records apart that differ in
+// up to three bits, so there is at most one such bit; a record with more damage than that has none but for one chance in 2^32 for each of its bits.
+func correctFlippedBit(bucket string, key, raw []byte) (k, v []byte, found bool) {
+	if len(raw) < sumSize || len(key) == 0 {
+		return nil, nil, false
+	}
+	value, sum := raw[:len(raw)-sumSize], binary.BigEndian.Uint32(raw[len(raw)-sumSize:])
+	at, wrong := FlippedBit(sum^checksum(bucket, key, value), len(key)+len(value))
+	if !wrong {
+		return nil, nil, false
+	}
+	k, v = bytes.Clone(key), append([]byte{}, value...)
+	switch place := at / 8; {
+	case at < 0: // of the checksum itself
+	case place < len(k):
+		k[place] ^= 1 << (at % 8)
+	default:
+		v[place-len(k)] ^= 1 << (at % 8)
+	}
+	return k, v, true
+}
+
+// FlippedBit finds the bit of a message of that many bytes which must be flipped for its CRC-32C to differ by that difference; -1 where the checksum
+// itself has the flipped bit. False: no single bit does.
+func FlippedBit(difference uint32, size int) (at int, found bool) {
+	if bits.OnesCount32(difference) == 1 {
+		return -1, true
+	}
+	var effects [8]uint32 // of each bit of a byte, on the checksum of a message that ends there, and then of one that goes on
+	for bit := range effects {
+		effects[bit] = crcTable[1<<bit]
+	}
+	for place := size - 1; place >= 0; place-- {
+		for bit, effect := range effects {
+			if effect == difference {
+				return 8*place + bit, true
+			}
+			effects[bit] = effect>>8 ^ crcTable[effect&0xff]
+		}
+	}
+	return 0, false
+}
+
+// bucketChecksum is how many records a bucket has, and what their checksums add up to.
+type bucketChecksum struct{ count, sum uint64 }
+
+func (t *bucketChecksum) add(raw []byte)    { t.count, t.sum = t.count+1, t.sum+storedChecksum(raw) }
+func (t *bucketChecksum) remove(raw []byte) { t.count, t.sum = t.count-1, t.sum-storedChecksum(raw) }
+
+func storedChecksum(raw []byte) uint64 {
+	if len(raw) < sumSize {
+		return 0
+	}
+	return uint64(binary.BigEndian.Uint32(raw[len(raw)-sumSize:]))
+}
+
+// contentChecksum is what a file says of its own contents, as of its last transaction.
+type contentChecksum struct {
+	id      [16]byte // of the file; one that was put in its place has another
+	buckets map[string]bucketChecksum
+}
+
+func (s *contentChecksum) clone() *contentChecksum {
+	return &contentChecksum{s.id, maps.Clone(s.buckets)}
+}
+
+func (s *contentChecksum) encode() []byte {
+	b := append([]byte(nil), s.id[:]...)
+	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
+		t := s.buckets[name]
+		b = append(append(b, byte(len(name))), name...)
+		b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, t.count), t.sum)
+	}
+	return appendChecksum(string(bucketChecksums), keyChecksum, b)
+}
+
+func decodeContentChecksum(raw []byte) (*contentChecksum, error) {
+	b, whole := verifyChecksum(string(bucketChecksums), keyChecksum, raw)
+	s := &contentChecksum{}
+	if !whole || len(b) < len(s.id) {
+		return s, fmt.Errorf("the seal of its contents is damaged")
+	}
+	b, s.buckets = b[copy(s.id[:], b):], map[string]bucketChecksum{}
+	for len(b) > 0 {
+		n := int(b[0])
+		if len(b) < 1+n+16 {
+			return &contentChecksum{}, fmt.Errorf("the seal of its contents is damaged")
+		}
+		name := string(b[1 : 1+n])
+		s.buckets[name] = bucketChecksum{binary.BigEndian.Uint64(b[1+n:]), binary.BigEndian.Uint64(b[9+n:])}
+		b = b[17+n:]
+	}
+	return s, nil
+}
+
+// The two buckets of this package's own in each file.
+var (
+	bucketChecksums = []byte("seal")
+	keyChecksum     = []byte("seal")
+	bucketMeta      = []byte("meta") // its records have no checksums, so that older programs can read the format
+	keyFormat       = []byte("format")
+)
+
+// formatVersion is that of files whose records have checksums. In those of format 1, or of none, they have not.
+const formatVersion = 2
+
+func isInternalBucket(bucket string) bool {
+	return bucket == string(bucketChecksums) || bucket == string(bucketMeta)
+}
+
+func fileFormat(value []byte) uint64 {
+	if len(value) == 8 {
+		return binary.BigEndian.Uint64(value)
+	}
+	return 0
+}
+
+func bigEndian(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func withPrefix(key, lo, hi []byte) bool {
+	return bytes.Compare(key, lo) >= 0 && (hi == nil || bytes.Compare(key, hi) < 0)
+}

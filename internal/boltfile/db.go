@@ -1,0 +1,202 @@
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/roost-batch/roost"
+)
+
+// DB is an open file. Its methods may be called by any goroutine.
+type DB struct {
+	bolt       *bolt.DB
+	path       string
+	commitMark *os.File // closed with the file
+
+	mu       sync.Mutex       // held by whoever writes
+	checksum *contentChecksum // as of the last transaction
+}
+
+// Close closes the file.
+func (db *DB) Close() (err error) {
+	if db.bolt != nil {
+		err = db.bolt.Close()
+	}
+	if db.commitMark != nil {
+		err = errors.Join(err, db.commitMark.Close())
+	}
+	return err
+}
+
+// Update runs f in a transaction that may write. When it returns nil, what f wrote is on disk.
+func (db *DB) Update(f func(*Tx) error) error {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	next := commitMark{id: db.checksum.id}
+	tx := &Tx{db: db, checksum: db.checksum.clone()}
+	err := db.bolt.Update(func(raw *bolt.Tx) error {
+		tx.tx, next.txid = raw, uint64(raw.ID())
+		err := f(tx)
+		if err = errors.Join(tx.damage, err); err != nil {
+			return err
+		}
+		return tx.writeChecksum()
+	})
+	if err != nil {
+		return err
+	}
+	db.checksum = tx.checksum
+	_, err = db.commitMark.WriteAt(next.encode(), 0)
+	return err
+}
+
+// View runs f in a transaction that reads. Where f met a record that has been damaged since the file was opened, the error says so.
+func (db *DB) View(f func(*Tx) error) error {
+	return db.bolt.View(func(raw *bolt.Tx) error {
+		tx := &Tx{db: db, tx: raw}
+		err := f(tx)
+		return errors.Join(tx.damage, err)
+	})
+}
+
+// Tx is a transaction.
+type Tx struct {
+	db       *DB
+	tx       *bolt.Tx
+	checksum *contentChecksum
+	damage   error
+}
+
+// writeChecksum writes the seal.
+func (tx *Tx) writeChecksum() error {
+	meta, err := tx.tx.CreateBucketIfNotExists(bucketMeta)
+	if err == nil && fileFormat(meta.Get(keyFormat)) != formatVersion {
+		err = meta.Put(keyFormat, bigEndian(formatVersion))
+	}
+	var b *bolt.Bucket
+	if err == nil {
+		b, err = tx.tx.CreateBucketIfNotExists(bucketChecksums)
+	}
+	if err != nil {
+		return err
+	}
+	return b.Put(keyChecksum, tx.checksum.encode())
+}
+
+// Bucket returns a bucket, which must be there.
+func (tx *Tx) Bucket(name []byte) *Bucket { return &Bucket{tx.tx.Bucket(name), tx, string(name)} }
+
+// CreateBucketIfNotExists makes a bucket where there is none.
+func (tx *Tx) CreateBucketIfNotExists(name []byte) (*Bucket, error) {
+	b, err := tx.tx.CreateBucketIfNotExists(name)
+	return &Bucket{b, tx, string(name)}, err
+}
+
+// EmptyBucket takes all records out of a bucket.
+func (tx *Tx) EmptyBucket(name []byte) error {
+	if err := tx.tx.DeleteBucket(name); err != nil {
+		return err
+	}
+	tx.checksum.buckets[string(name)] = bucketChecksum{}
+	_, err := tx.tx.CreateBucket(name)
+	return err
+}
+
+// verifiedValue takes the checksum off a value. A record that is damaged ends the transaction with an error when its function returns.
+func (tx *Tx) verifiedValue(bucket string, key, raw []byte) []byte {
+	if key == nil || raw == nil {
+		return nil
+	}
+	value, ok := verifyChecksum(bucket, key, raw)
+	if !ok {
+		if tx.damage == nil {
+			tx.damage = fmt.Errorf("%s: %w: record %x of %s has been damaged on disk; restart the daemon to be told what to do", tx.db.path, roost.BadConfig, key, bucket)
+		}
+		return nil
+	}
+	return value
+}
+
+// Bucket is one of a file's buckets.
+type Bucket struct {
+	b    *bolt.Bucket
+	tx   *Tx
+	name string
+}
+
+// FillEnd says that keys only ever come at the end.
+func (b *Bucket) FillEnd() { b.b.FillPercent = 0.95 }
+
+// Get returns the value of a key, nil where there is none. It belongs to the transaction.
+func (b *Bucket) Get(key []byte) []byte { return b.tx.verifiedValue(b.name, key, b.b.Get(key)) }
+
+// Len counts the records.
+func (b *Bucket) Len() int { return b.b.Stats().KeyN }
+
+// Put writes a record.
+func (b *Bucket) Put(key, value []byte) error {
+	t := b.tx.checksum.buckets[b.name]
+	if old := b.b.Get(key); old != nil {
+		t.remove(old)
+	}
+	raw := appendChecksum(b.name, key, value)
+	t.add(raw)
+	b.tx.checksum.buckets[b.name] = t
+	return b.b.Put(key, raw)
+}
+
+// Delete takes a record out, if it is there.
+func (b *Bucket) Delete(key []byte) error {
+	if old := b.b.Get(key); old != nil {
+		t := b.tx.checksum.buckets[b.name]
+		t.remove(old)
+		b.tx.checksum.buckets[b.name] = t
+	}
+	return b.b.Delete(key)
+}
+
+// ForEach calls f with each record, in the order of their keys.
+func (b *Bucket) ForEach(f func(key, value []byte) error) error {
+	return b.b.ForEach(func(k, raw []byte) error {
+		v := b.tx.verifiedValue(b.name, k, raw)
+		if v == nil {
+			return b.tx.damage
+		}
+		return f(k, v)
+	})
+}
+
+// Cursor returns a cursor, which moves over the records in the order of their keys. Beyond the last, keys are nil.
+func (b *Bucket) Cursor() *Cursor { return &Cursor{b.b.Cursor(), b} }
+
+// Cursor is a place in a bucket.
+type Cursor struct {
+	c *bolt.Cursor
+	b *Bucket
+}
+
+func (c *Cursor) record(key, raw []byte) (k, v []byte) {
+	return key, c.b.tx.verifiedValue(c.b.name, key, raw)
+}
+
+// First moves to the first record.
+func (c *Cursor) First() (k, v []byte) { return c.record(c.c.First()) }
+
+// Last moves to the last record.
+func (c *Cursor) Last() (k, v []byte) { return c.record(c.c.Last()) }
+
+// Next moves to the next record.
+func (c *Cursor) Next() (k, v []byte) { return c.record(c.c.Next()) }
+
+// Prev moves to the record before.
+func (c *Cursor) Prev() (k, v []byte) { return c.record(c.c.Prev()) }
+
+// Seek moves to the first record whose key is not below that one.
+func (c *Cursor) Seek(key []byte) (k, v []byte) { return c.record(c.c.Seek(key)) }
+
+// Delete takes the record out that the cursor is at.
+func (c *Cursor) Delete(key []byte) error { return c.b.Delete(key) }

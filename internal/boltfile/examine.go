@@ -1,0 +1,251 @@
+package boltfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/roost-batch/roost"
+)
+
+// ContentKind says what a file holds.
+type ContentKind struct {
+	Description string   // for people, as in "job log"
+	Buckets     []string // that it has
+	InitialMap  int      // bytes that are mapped from the start
+
+	// Name names records for people, by their keys: the one with key from, or those up to and without to. nil: they have no names.
+	Name func(d *DamageFinding) string
+	// Convert changes a record of a file of format 1 into one of now, with which it calls put. nil: it stays as it is.
+	Convert func(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error
+}
+
+// DamageError says what of a file is damaged.
+type DamageError struct {
+	Path    string
+	Kind    ContentKind
+	Damages []DamageFinding
+}
+
+// maxShownDamages is how many damaged places a message names.
+const maxShownDamages = 4
+
+// Error names what is damaged, and what mends it.
+func (e *DamageError) Error() string {
+	names := e.Names()
+	more := ""
+	if n := len(names) - maxShownDamages; n > 0 {
+		names, more = names[:maxShownDamages], fmt.Sprintf("; and %d more places", n)
+	}
+	rest := "all else in it is whole"
+	if e.isUnbounded() {
+		rest = "what else is missing cannot be told"
+	}
+	return fmt.Sprintf("%s %s: %v: the file is damaged: %s%s; %s: to see what would be taken out: roost doctor --repair --dry-run; to take it out: roost doctor --repair",
+		e.Kind.Description, e.Path, roost.BadConfig, strings.Join(names, "; "), more, rest)
+}
+
+// isUnbounded reports whether more may be damaged than can be named: the file as a whole, or records of which nobody knows which they are.
+func (e *DamageError) isUnbounded() bool {
+	return slices.ContainsFunc(e.Damages, func(d DamageFinding) bool { return d.Bucket == "" || d.IsRange && d.From == nil && d.To == nil })
+}
+
+// Unwrap is the kind of the error.
+func (e *DamageError) Unwrap() error { return roost.BadConfig }
+
+// Names names each damaged place.
+func (e *DamageError) Names() (all []string) {
+	for i := range e.Damages {
+		all = append(all, e.Kind.displayName(&e.Damages[i]))
+	}
+	return slices.Compact(all)
+}
+
+func (k *ContentKind) displayName(d *DamageFinding) string {
+	where := d.Bucket
+	if k.Name != nil && d.Bucket != "" && !isInternalBucket(d.Bucket) {
+		if name := k.Name(d); name != "" {
+			where = name
+		}
+	}
+	switch {
+	case where == "":
+		return d.Reason
+	case isInternalBucket(where):
+		where = "the seal of its contents"
+	}
+	return where + ": " + d.Reason
+}
+
+// fileContents is what a reading of a file has found.
+type fileContents struct {
+	txid     uint64
+	checksum *contentChecksum // nil: its records have no checksums
+	format   uint64
+	damages  []DamageFinding
+}
+
+// examineFile reads all of a file. The record function, if there is one, gets each record that is whole, with its checksum taken off.
+func examineFile(path string, k *ContentKind, record func(bucket string, key, value []byte)) (*fileContents, error) {
+	f, b, err := mapLocked(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	defer syscall.Munmap(b)
+	var c *fileContents
+	err = CatchFaults(func() error {
+		c = readContents(b, k, record)
+		return nil
+	})
+	return c, err
+}
+
+// mapLocked locks a file against whoever writes to it, and maps it.
+func mapLocked(path string) (*os.File, []byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for late := time.Now().Add(lockTimeout); ; time.Sleep(50 * time.Millisecond) {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+		if err == nil || !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		if err = bolterrors.ErrTimeout; time.Now().After(late) {
+			break
+		}
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
+	var b []byte
+	if err == nil && info.Size() > 0 {
+		b, err = syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, b, nil
+}
+
+// readContents reads the bytes of a file. The first reading finds the seal: without one no record has a checksum.
+func readContents(b []byte, k *ContentKind, record func(bucket string, key, value []byte)) *fileContents {
+	c, found := &fileContents{}, map[string]bucketChecksum{}
+	if record == nil {
+		record = func(string, []byte, []byte) {}
+	}
+	var sealRaw []byte
+	r := &pageReader{bytes: b, record: func(string, []byte, []byte) {}}
+	h, ok := r.newestMeta()
+	if ok {
+		top := &pageReader{bytes: b, size: int(h.size), pageCount: h.pageCount, used: map[uint64]bool{}}
+		top.record = func(bucket string, key, raw []byte) {
+			switch {
+			case bucket == string(bucketChecksums) && bytes.Equal(key, keyChecksum):
+				sealRaw = raw
+			case bucket == string(bucketMeta) && bytes.Equal(key, keyFormat):
+				c.format = fileFormat(raw)
+			}
+		}
+		top.includeBucket = isInternalBucket
+		top.readPage("", h.root, nil, nil, 0)
+	}
+	r.damages = nil
+	switch {
+	case sealRaw != nil:
+		var err error
+		c.checksum, err = decodeContentChecksum(sealRaw)
+		if _, v, found := correctFlippedBit(string(bucketChecksums), keyChecksum, sealRaw); err != nil && found {
+			r.damages = append(r.damages, DamageFinding{Bucket: string(bucketChecksums), Reason: "one bit of it has flipped", Corrected: true})
+			c.checksum, err = decodeContentChecksum(appendChecksum(string(bucketChecksums), keyChecksum, v))
+		}
+		if err != nil {
+			r.damages = append(r.damages, DamageFinding{Reason: err.Error()})
+		}
+	case ok && hasChecksums(b, h):
+		c.checksum = &contentChecksum{}
+		r.damages = append(r.damages, DamageFinding{Reason: "the seal of its contents is gone"})
+	}
+	r.record = func(bucket string, key, raw []byte) {
+		if isInternalBucket(bucket) && (bucket == string(bucketChecksums) || bytes.Equal(key, keyFormat)) {
+			return
+		}
+		value := raw
+		if c.checksum != nil {
+			t := found[bucket]
+			t.add(raw)
+			found[bucket] = t
+			var whole bool
+			if value, whole = verifyChecksum(bucket, key, raw); !whole {
+				r.damages = append(r.damages, damagedRecord(bucket, key, value, raw))
+				return
+			}
+		}
+		if c.checksum != nil || k.Convert == nil {
+			record(bucket, key, value)
+		} else if err := k.Convert(bucket, key, value, record); err != nil {
+			r.damages = append(r.damages, DamageFinding{Bucket: bucket, From: bytes.Clone(key), Reason: err.Error()})
+		}
+	}
+	r.readAll()
+	c.txid, c.damages = r.txid, r.damages
+	c.compareChecksum(k, found)
+	return c
+}
+
+// damagedRecord is the damage of a record whose checksum is wrong.
+func damagedRecord(bucket string, key, value, raw []byte) DamageFinding {
+	if k, v, found := correctFlippedBit(bucket, key, raw); found {
+		return DamageFinding{Bucket: bucket, From: k, Reason: "one bit of it has flipped", Raw: v, Corrected: true}
+	}
+	return DamageFinding{Bucket: bucket, From: bytes.Clone(key), Reason: "its checksum is wrong", Raw: bytes.Clone(value)}
+}
+
+// compareChecksum holds what was found against what the seal says.
+func (c *fileContents) compareChecksum(k *ContentKind, found map[string]bucketChecksum) {
+	switch {
+	case c.checksum == nil && c.format >= formatVersion:
+		c.damages = append(c.damages, DamageFinding{Reason: "the seal of its contents is gone"})
+		return
+	case c.checksum == nil || c.checksum.buckets == nil:
+		return
+	case c.format != formatVersion:
+		c.damages = append(c.damages, DamageFinding{Reason: fmt.Sprintf("its format is %d, and should be %d", c.format, formatVersion)})
+	}
+	for _, name := range k.Buckets {
+		want, known := c.checksum.buckets[name]
+		got := found[name]
+		named := slices.ContainsFunc(c.damages, func(d DamageFinding) bool { return d.Bucket == name })
+		switch {
+		case !known && got.count == 0, got == want:
+		case got.count < want.count:
+			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true, Reason: fmt.Sprintf("%d of %d records are not found", want.count-got.count, want.count)})
+		case !named:
+			c.damages = append(c.damages, DamageFinding{Bucket: name, IsRange: true, Reason: "some of its records are not those that were written last, and which cannot be told"})
+		}
+	}
+}
+
+// hasChecksums reports whether any record of a file has its checksum: then all of them must, whatever the file says of its format.
+func hasChecksums(b []byte, h metaPage) (any bool) {
+	r := &pageReader{bytes: b, size: int(h.size), pageCount: h.pageCount, used: map[uint64]bool{}}
+	r.includeBucket = func(bucket string) bool { return !any && !isInternalBucket(bucket) }
+	r.record = func(bucket string, key, raw []byte) {
+		if !any {
+			_, any = verifyChecksum(bucket, key, raw)
+		}
+	}
+	r.readPage("", h.root, nil, nil, 0)
+	return any
+}

@@ -1,0 +1,71 @@
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-batch/roost"
+)
+
+var kind = ContentKind{Description: "file", Buckets: []string{"b"}}
+
+// write makes a file with some pages of keys and values.
+func write(t testing.TB, path string) {
+	t.Helper()
+	db, err := Open(path, kind, func(db *DB) error {
+		return db.Update(func(tx *Tx) (err error) {
+			b := tx.Bucket([]byte("b"))
+			for i := 0; err == nil && i < 2000; i++ {
+				err = b.Put(fmt.Appendf(nil, "%08d", i), make([]byte, 40))
+			}
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+}
+
+// Wherever a page of a file is overwritten, opening it gives an error of the right kind, or the file: never a panic.
+func TestEveryPageDamaged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.db")
+	write(t, path)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fill := range []byte{0, 0xff} {
+		for at := 0; at < len(whole); at += os.Getpagesize() {
+			b := append([]byte(nil), whole...)
+			for i := at; i < at+os.Getpagesize(); i++ {
+				b[i] = fill
+			}
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			db, err := Open(path, kind, func(*DB) error { return nil })
+			if err == nil {
+				db.Close()
+			} else if !errors.Is(err, roost.BadConfig) {
+				t.Errorf("page at %d: %v", at, err)
+			}
+		}
+	}
+}
+
+// What ready says is an error of the open, and so is its panic; the file is let go.
+func TestReadyFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.db")
+	cause := errors.New("cause")
+	if _, err := Open(path, kind, func(*DB) error { return cause }); !errors.Is(err, cause) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := Open(path, kind, func(*DB) error { panic("p") }); !errors.Is(err, roost.BadConfig) {
+		t.Errorf("got %v", err)
+	}
+	write(t, path)
+}

@@ -1,0 +1,187 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/roost-batch/roost"
+)
+
+// ParentGroup makes the groups of one startd, all below one parent. Its methods may be called by several goroutines.
+type ParentGroup struct {
+	parent      string // "/roost/n1"
+	mounts      cgroupMounts
+	enforcement Enforcement
+	v1          map[string]bool // hierarchies of version 1 that may be used
+	swap        bool            // the kernel limits it
+	taskBase    string          // directory of version 2 with the groups; empty: there is none
+
+	yieldsToOwner bool // it has an owner, who comes first
+
+	mu                sync.Mutex
+	prepared          bool
+	weightRaised      bool
+	freezesInProgress int            // those who want their tasks to come to rest
+	cpuMax            roost.MilliCPU // that the groups have together; 0: what there is
+}
+
+// Open finds out what there is for groups below parent, "/roost/NAME", and makes nothing yet. Lack of rights or of controllers is no error;
+// an impossible name is roost.Invalid.
+func Open(parent string) (*ParentGroup, error) {
+	if !strings.HasPrefix(parent, "/") {
+		return nil, fmt.Errorf("control groups below %q: %w: the path is not absolute", parent, roost.Invalid)
+	}
+	for _, part := range strings.Split(parent[1:], "/") {
+		if err := checkName(part); err != nil {
+			return nil, fmt.Errorf("control groups below %q: %w", parent, err)
+		}
+	}
+	h := &ParentGroup{parent: parent, mounts: findMounts()}
+	h.detect()
+	return h, nil
+}
+
+// YieldToOwner has the groups that are made from now on give way to everything else on the machine: processor time, access to disks, and no swap.
+func (h *ParentGroup) YieldToOwner() { h.yieldsToOwner = true }
+
+// Enforcement says what this machine can enforce.
+func (h *ParentGroup) Enforcement() Enforcement { return h.enforcement }
+
+// maxName is of a file's name (NAME_MAX).
+const maxName = 255
+
+// checkName refuses what is no plain name of a directory of ours. Names come from our own ids; this is for the day on which one does not.
+func checkName(name string) error {
+	if name == "" || len(name) > maxName || name == "." || name == ".." || strings.HasPrefix(name, "cgroup.") {
+		return fmt.Errorf("control group %q: %w: that is no name of a group", name, roost.Invalid)
+	}
+	for _, r := range name {
+		if r == '/' || r < ' ' || r == 0x7f || r == '\\' {
+			return fmt.Errorf("control group %q: %w: that is no name of a group", name, roost.Invalid)
+		}
+	}
+	return nil
+}
+
+// MakeGroup makes a group. One of that name that is there already gets these limits. What the machine cannot enforce is left out.
+func (h *ParentGroup) MakeGroup(name string, l GroupLimits) (*ClaimGroup, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	g := h.group(name)
+	err := h.prepareTree()
+	if err == nil && h.v1 != nil {
+		err = g.make1(l)
+	}
+	if err == nil && h.enforcement.Version == 2 {
+		err = g.make2(l)
+	}
+	if err == nil && g.taskDir != "" {
+		err = os.MkdirAll(g.taskDir, 0o755)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("control group %s: %w: %w", g.path, roost.Unavailable, err), g.Delete())
+	}
+	if h.yieldsToOwner {
+		g.setIOIdle()
+	}
+	h.raiseWeight()
+	return g, nil
+}
+
+// FindGroup returns the group of that name, if any part of it is there.
+func (h *ParentGroup) FindGroup(name string) (*ClaimGroup, bool) {
+	if checkName(name) != nil {
+		return nil, false
+	}
+	g := h.group(name)
+	for _, dir := range g.allDirs() {
+		if _, err := os.Lstat(dir); err == nil {
+			return g, true
+		}
+	}
+	return nil, false
+}
+
+// HasGroups reports whether there is a group.
+func (h *ParentGroup) HasGroups() bool {
+	for _, dir := range h.baseDirs() {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			if e.IsDir() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Sweep kills and removes the groups below the parent that are not to be kept.
+func (h *ParentGroup) Sweep(keep map[string]bool) error {
+	names := map[string]bool{}
+	var errs []error
+	for _, dir := range h.baseDirs() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && !keep[e.Name()] && checkName(e.Name()) == nil {
+				names[e.Name()] = true
+			}
+		}
+	}
+	for name := range names {
+		errs = append(errs, h.group(name).Delete())
+	}
+	return errors.Join(errs...)
+}
+
+// Close removes the parent where no group is left in it.
+func (h *ParentGroup) Close() {
+	for _, dir := range h.baseDirs() {
+		for at := dir; at != strings.TrimSuffix(dir, h.parent); at = filepath.Dir(at) {
+			if os.Remove(at) != nil {
+				break
+			}
+		}
+	}
+}
+
+// baseDirs are the directories with the groups.
+func (h *ParentGroup) baseDirs() []string {
+	var all []string
+	for _, name := range controllers() {
+		if h.v1[name] {
+			all = append(all, filepath.Join(h.mounts.v1, name, h.parent))
+		}
+	}
+	if h.taskBase != "" {
+		all = append(all, h.taskBase)
+	}
+	return slices.Compact(all)
+}
+
+// group is the group of that name, whether it is there or not.
+func (h *ParentGroup) group(name string) *ClaimGroup {
+	g := &ClaimGroup{host: h, name: name, path: h.parent + "/" + name}
+	switch {
+	case h.enforcement.Version == 2 && h.taskBase != "":
+		g.unified = filepath.Join(h.taskBase, name)
+		g.holdDir = filepath.Join(g.unified, taskPart)
+	case h.taskBase != "":
+		g.holdDir = filepath.Join(h.taskBase, name)
+	case h.v1["freezer"]:
+		g.holdDir, g.isVersion1 = filepath.Join(h.mounts.v1, "freezer", g.path), true
+	}
+	if g.holdDir != "" {
+		g.taskDir = filepath.Join(g.holdDir, runLeaf)
+	}
+	return g
+}

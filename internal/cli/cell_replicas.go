@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
+)
+
+// askAnyReplica asks the replica of this node, where it has one, or any other, until one answers.
+func (c *invocation) askAnyReplica(patience time.Duration, do func(ctx context.Context, r wire.ReplicaClient) error) error {
+	n, err := c.readNodeFile()
+	if err != nil {
+		return err
+	}
+	id, err := loadIdentity(n)
+	if err != nil {
+		return err
+	}
+	addresses := slices.Clone(n.Negotiators)
+	if n.Negotiator != nil {
+		own := n.OwnNegotiator()
+		addresses = append([]string{own}, slices.DeleteFunc(addresses, func(a string) bool { return a == own })...)
+	}
+	err = fmt.Errorf("cell: %w: the node file of %s names no negotiators", roost.BadConfig, n.Name)
+	for _, addr := range addresses {
+		if err = askReplica(c.ctx, addr, id, patience, do); !errors.Is(err, roost.Unavailable) || c.ctx.Err() != nil {
+			return err
+		}
+	}
+	return withHint(err, "is the negotiator of this node running? see: roost doctor")
+}
+
+// replicaRecord is a replica, for programs.
+type replicaRecord struct {
+	Name    string `json:"name"`
+	Address string `json:"address"`
+	Role    string `json:"role"`
+	Behind  uint64 `json:"behind"`
+	Version string `json:"version,omitempty"`
+	Trouble string `json:"trouble,omitempty"`
+	ID      string `json:"id"`
+
+	DigestAt uint64 `json:"digest_at,omitempty"`
+	Digest   string `json:"digest,omitempty"`
+}
+
+func (c *invocation) cellStatus() error {
+	var s *wire.CellStatus
+	if err := c.askAnyReplica(cellTimeout, func(ctx context.Context, r wire.ReplicaClient) (err error) {
+		s, err = r.Status(ctx, &wire.CellQuestion{})
+		return err
+	}); err != nil {
+		return err
+	}
+	members := []replicaRecord{}
+	t := &textTable{columns: []tableColumn{{head: "NODE"}, {head: "ADDRESS"}, {head: "ROLE"}, {head: "BEHIND", rightAligned: true}, {head: "VERSION"}, {head: "TROUBLE", minWidth: 20}}}
+	for _, m := range s.GetMembers() {
+		members = append(members, replicaRecord{m.GetName(), m.GetAddress(), m.GetRole(), m.GetBehind(), m.GetVersion(), m.GetTrouble(), m.GetId(), m.GetDigestAt(), hex.EncodeToString(m.GetDigest())})
+		behind := fmt.Sprint(m.GetBehind())
+		if m.GetRole() == "unreachable" {
+			behind = "-"
+		}
+		t.addRow(tableCell{m.GetName(), ""}, tableCell{m.GetAddress(), ""}, tableCell{m.GetRole(), roleColour(m.GetRole())}, tableCell{behind, ""}, tableCell{m.GetVersion(), ""}, tableCell{m.GetTrouble(), dim})
+	}
+	if c.wantsJSON() {
+		return printJSON(c.stdout, jsonDocument{"cell": s.GetCell(), "leader": s.GetLeader(), "term": s.GetTerm(), "spare": s.GetSpare(), "members": members})
+	}
+	t.dropEmptyColumns("VERSION", "TROUBLE")
+	t.print(c.stdout, c.out)
+	fmt.Fprintf(c.stdout, "\n%s\n", faultToleranceText(s))
+	if advice := evenVotersWarning(s); advice != "" {
+		fmt.Fprintf(c.stdout, "An even number is a bad one: %s.\n", advice)
+	}
+	return nil
+}
+
+func roleColour(role string) string {
+	switch role {
+	case "leader":
+		return green
+	case "learner":
+		return yellow
+	case "unreachable":
+		return red
+	}
+	return ""
+}
+
+func (c *invocation) cellAdd(addr string) error {
+	if _, _, err := rpc.SplitAddress(addr); err != nil {
+		return err
+	}
+	if err := c.askAnyReplica(changeTimeout, func(ctx context.Context, r wire.ReplicaClient) error {
+		_, err := r.Add(ctx, &wire.CellMember{Address: addr})
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "The negotiator at %s votes from now on. Put its address into negotiators in the node files of the pool.\n", addr)
+	return nil
+}
+
+func (c *invocation) cellRemove(name string) error {
+	if err := c.askAnyReplica(changeTimeout, func(ctx context.Context, r wire.ReplicaClient) error {
+		_, err := r.Remove(ctx, &wire.CellMember{Name: name})
+		return err
+	}); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "%s is no member any more: stop its negotiator, and take its address out of the node files of the pool.\n", name)
+	return nil
+}
+
+func (c *invocation) cellRecover() error {
+	n, err := c.readNodeFile()
+	if err != nil {
+		return err
+	}
+	if !c.flag("force") {
+		return usageErrorf("recover makes %s alone a new cell. The other central managers must never be started again with what they have on disk: they would be a "+
+			"second cell that grants the same machines. Stop the negotiator here, make sure of the others, and say --force", n.Name)
+	}
+	if err := negotiator.Recover(n, daemon.Logger("negotiator")); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stderr, "%s is a cell of its own. Start it; then, for each of the others, remove its directory negotiator/replica, start it, and say: roost cell add ADDRESS\n", n.Name)
+	return nil
+}

@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/roost-batch/roost/checkpoint/server"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+func runCheckpointServer(ctx context.Context, n *config.Node, _ string) error {
+	id, err := loadIdentity(n)
+	if err != nil {
+		return err
+	}
+	return server.Run(ctx, n, id)
+}

@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+
+	ucli "github.com/urfave/cli/v2"
+
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+)
+
+// The masters start the daemons of a node as "roost ROLE --config FILE [--name NAME]".
+
+// daemonCommands are the daemons, which a master starts and people seldom do.
+func daemonCommands() []*command {
+	roles := []struct {
+		name, brief string
+		run         func(ctx context.Context, n *config.Node, name string) error
+	}{
+		{"collector", "run the collector of a node", runCollector},
+		{"negotiator", "run the negotiator of a node", runNegotiator},
+		{"schedd", "run the schedd of a node", runSchedd},
+		{"startd", "run an execute node", runStartd},
+		{"guard", "stand between a machine's owner and its tasks", runGuard},
+		{"authority", "run the certificate authority of a pool", runAuthority},
+		{"checkpoint-server", "run the checkpoint server of a node", runCheckpointServer},
+	}
+	var list []*command
+	for _, r := range roles {
+		list = append(list, &command{
+			name: r.name, group: groupMore, summary: r.brief, maxOperands: 0, hidden: true,
+			description: "A daemon of Roost. The master of the node starts it; see roost-master(8).",
+			flags:       []ucli.Flag{configFlag(), &ucli.StringFlag{Name: "name", Usage: "the `NAME` of the execute node, where the file has several"}},
+			run:         serveDaemon(r.run),
+		})
+	}
+	return append(list, filesAgentCommand(), filesTreeCommand(), shellAgentCommand(), checkpointAgentCommand(), inputAgentCommand())
+}
+
+func configFlag() ucli.Flag {
+	return &ucli.StringFlag{Name: "config", Usage: "the node's `FILE`, see roost-node(5)", Value: "/etc/roost/node.hcl"}
+}
+
+// serveDaemon returns what a daemon's command does: run until a signal comes.
+func serveDaemon(run func(ctx context.Context, n *config.Node, name string) error) func(*invocation) error {
+	return func(c *invocation) error {
+		ctx, cancel := daemon.SignalContext()
+		defer cancel()
+		n, err := config.Load(c.stringFlag("config"))
+		if err != nil {
+			return err
+		}
+		daemon.TrimHeap(ctx)
+		defer daemon.StartProfile(c.cmd.name)()
+		return run(ctx, n, c.stringFlag("name"))
+	}
+}

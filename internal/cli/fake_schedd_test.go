@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// fakeSchedd is a schedd that knows a few jobs by heart.
+type fakeSchedd struct {
+	wire.UnimplementedScheddServer
+	jobs, tasks      []*wire.JobStatus
+	machines         []string
+	watch            func(grpc.ServerStreamingServer[wire.WatchEvent]) error
+	logs             func(*wire.LogsRequest, grpc.ServerStreamingServer[wire.LogChunk]) error
+	explanation      *wire.WhyReply
+	ledger           *ledger.Ledger
+	concurrentEvents []ledger.AdminCommand // of others, just before the next one
+	events           []*wire.JobEvent
+	silent           []*wire.Silent
+	checkpoint       []byte
+	noJobs           bool // it has no jobs
+	deniesChanges    bool // nobody may set anything
+
+	mu          sync.Mutex
+	lostReplies int // so many submits are lost on the way back
+	submitted   []*wire.SubmitRequest
+	acted       []*wire.ActRequest
+	removed     chan struct{} // closed by the first removal
+}
+
+// serve starts the fake in a directory of its own, which it returns.
+func (f *fakeSchedd) serve(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "cli")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Mkdir(filepath.Join(dir, "run"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := rpc.Listen("unix:"+filepath.Join(dir, "run", "schedd.sock"), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.serveSocket(t, l)
+	return dir
+}
+
+func (f *fakeSchedd) serveSocket(t *testing.T, l net.Listener) {
+	server := rpc.NewServer(nil, auth.MethodAccess())
+	wire.RegisterScheddServer(server, f)
+	done := make(chan struct{})
+	go func() { defer close(done); server.Serve(l) }()
+	t.Cleanup(func() { server.Stop(); <-done })
+}
+
+func (f *fakeSchedd) Submit(_ context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	repeated := slices.ContainsFunc(f.submitted, func(r *wire.SubmitRequest) bool { return r.GetKey() == req.GetKey() })
+	f.submitted = append(f.submitted, req)
+	if f.lostReplies > 0 {
+		f.lostReplies--
+		return nil, fmt.Errorf("log: %w", roost.Unavailable)
+	}
+	reply := &wire.SubmitReply{RepeatedKey: repeated}
+	for i := range req.GetJobs() {
+		reply.Ids = append(reply.Ids, fmt.Sprintf("%d.pool", 70+i))
+	}
+	return reply, nil
+}
+
+func (f *fakeSchedd) matchingJobs(sel *wire.Selection, tasks bool) ([]*wire.JobStatus, error) {
+	list := f.jobs
+	if tasks {
+		list = f.tasks
+	}
+	var found []*wire.JobStatus
+	for _, text := range sel.GetSelectors() {
+		text, _, _ := strings.Cut(text, ".")
+		n := len(found)
+		for _, s := range list {
+			seq, _, _ := strings.Cut(s.GetId(), ".")
+			whole, _, _ := strings.Cut(seq, "[")
+			if text == "all" || text == "last" && s == list[0] || text == seq || tasks && text == whole || text == "@"+s.GetName() {
+				found = append(found, s)
+			}
+		}
+		if n == len(found) {
+			return nil, fmt.Errorf("%s: %w", text, roost.NotFound)
+		}
+	}
+	if len(sel.GetSelectors()) == 0 {
+		found = slices.Clone(list)
+	}
+	if len(sel.GetStates()) > 0 {
+		found = slices.DeleteFunc(found, func(s *wire.JobStatus) bool { return !slices.Contains(sel.GetStates(), stateOf(s)) })
+	}
+	return found, nil
+}
+
+func (f *fakeSchedd) Query(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.JobStatus]) error {
+	found, err := f.rows(req)
+	for _, s := range found {
+		if err := to.Send(s); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// rows are the jobs that a query lists.
+func (f *fakeSchedd) rows(req *wire.QueryRequest) ([]*wire.JobStatus, error) {
+	if f.noJobs {
+		return nil, nil
+	}
+	found, err := f.matchingJobs(req.GetSelection(), req.GetTasks())
+	return isRetained(found, func(s *wire.JobStatus) bool {
+		return (req.GetHistory() || !isFinal(s)) && (!req.GetSelection().GetMine() || s.GetOwner() == "ann")
+	}), err
+}
+
+func (f *fakeSchedd) QueryPool(req *wire.PoolQuery, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	if req.GetQuery().GetTable() {
+		return f.table(req.GetQuery(), to)
+	}
+	found, err := f.rows(req.GetQuery())
+	for _, s := range found {
+		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Status{Status: s}}); err != nil {
+			return err
+		}
+	}
+	for _, m := range f.silent {
+		if err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: m}}); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// table answers as a schedd does that prints as it comes: the oldest first, and what words name one by one.
+func (f *fakeSchedd) table(req *wire.QueryRequest, to grpc.ServerStreamingServer[wire.PoolRow]) error {
+	var batch [][]byte
+	add := func(s *wire.JobStatus) {
+		text, _ := proto.Marshal(s)
+		batch = append(batch, text)
+	}
+	words := req.GetSelection().GetSelectors()
+	for _, word := range words {
+		one := proto.CloneOf(req)
+		one.Selection = &wire.Selection{Selectors: []string{word}}
+		one.Tasks = one.Tasks || strings.Contains(word, "[")
+		one.History = true
+		found, err := f.rows(one)
+		if len(found) == 1 && isFinal(found[0]) && !req.GetHistory() && !one.Tasks {
+			found, err = nil, roost.Finished
+		}
+		if len(found) == 0 && len(f.silent) == 0 {
+			if err == nil {
+				err = roost.NotFound
+			}
+			add(&wire.JobStatus{Refused: &wire.Refused{Selector: word, Kind: uint32(rpc.KindOf(err))}})
+		}
+		for _, s := range found {
+			add(s)
+		}
+	}
+	if len(words) == 0 {
+		found, _ := f.rows(req)
+		slices.Reverse(found)
+		for _, s := range found {
+			if isFinal(s) || !req.GetEnded() {
+				add(s)
+			}
+		}
+	}
+	err := to.Send(&wire.PoolRow{Of: &wire.PoolRow_Batch{Batch: &wire.JobBatch{Jobs: batch}}})
+	for _, m := range f.silent {
+		if err == nil {
+			err = to.Send(&wire.PoolRow{Of: &wire.PoolRow_Silent{Silent: m}})
+		}
+	}
+	return err
+}
+
+func (f *fakeSchedd) Act(_ context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.acted = append(f.acted, req)
+	if req.GetVerb() == wire.ActRequest_REMOVE && f.removed != nil {
+		close(f.removed)
+		f.removed = nil
+	}
+	found, err := f.matchingJobs(req.GetSelection(), namesOnlyTasks(req.GetSelection().GetSelectors()))
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.ActReply{}
+	for _, s := range found {
+		r := &wire.ActReply_Result{Id: s.GetId(), Tasks: max(s.GetTasks(), 1)}
+		if isFinal(s) {
+			r.Tasks, r.Error, r.Kind = 0, s.GetId()+": already finished", uint32(roost.Finished)
+		}
+		reply.Results = append(reply.Results, r)
+	}
+	return reply, nil
+}
+
+func (f *fakeSchedd) Watch(_ *wire.WatchRequest, to grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	return f.watch(to)
+}
+
+func (f *fakeSchedd) Logs(req *wire.LogsRequest, to grpc.ServerStreamingServer[wire.LogChunk]) error {
+	return f.logs(req, to)
+}
+
+func (f *fakeSchedd) Why(context.Context, *wire.WhyRequest) (*wire.WhyReply, error) {
+	return f.explanation, nil
+}
+
+func (f *fakeSchedd) Events(_ *wire.EventsRequest, to grpc.ServerStreamingServer[wire.JobEvent]) error {
+	for _, e := range f.events {
+		if err := to.Send(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fakeSchedd) Ads(_ *wire.AdQuery, to grpc.ServerStreamingServer[wire.AdText]) error {
+	for _, ad := range f.machines {
+		if err := to.Send(&wire.AdText{Ad: ad}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *fakeSchedd) Health(context.Context, *wire.HealthRequest) (*wire.HealthReply, error) {
+	return &wire.HealthReply{Name: "pool", Version: roost.Version, Started: testNoon.UnixNano() - 90e9, CollectorOk: true, Collector: "unix:/c",
+		Negotiator: "no negotiator answers at unix:/n", QueuedTasks: 3, RunningTasks: 2, Dialect: "pbs", KeepCompleted: int64(365 * 24 * time.Hour)}, nil
+}

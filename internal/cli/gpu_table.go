@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// gpuDevice is what the ad of a machine says of one of its GPUs. What is not known is absent.
+type gpuDevice struct {
+	Index       int64    `json:"index"`
+	UUID        string   `json:"uuid"`
+	Model       string   `json:"model"`
+	MIG         string   `json:"mig,omitempty"`
+	Memory      float64  `json:"memory_bytes"`
+	Used        *float64 `json:"used_bytes,omitempty"`
+	Busy        *float64 `json:"busy,omitempty"`
+	Temperature *float64 `json:"temperature,omitempty"`
+	Power       *float64 `json:"power_watts,omitempty"`
+	Healthy     bool     `json:"healthy"`
+	Reason      string   `json:"why,omitempty"`
+}
+
+// attrDevices is the list that a startd writes of its GPUs.
+const attrDevices = "GpuDevices"
+
+// devicesOf reads a machine's GPUs, in their order.
+func devicesOf(ad *classad.Ad) []gpuDevice {
+	list, _ := ad.Eval(attrDevices, nil).Elements(nil)
+	var all []gpuDevice
+	for _, v := range list {
+		a, ok := v.Ad()
+		if !ok {
+			continue
+		}
+		known := func(name string, unit float64) *float64 {
+			if f, ok := a.Real(name); ok {
+				f *= unit
+				return &f
+			}
+			return nil
+		}
+		var d gpuDevice
+		d.Index, _ = a.Int("Index")
+		d.UUID, _ = a.Str("UUID")
+		d.Model, _ = a.Str("Model")
+		d.MIG, _ = a.Str("MIG")
+		d.Healthy, _ = a.Bool("Healthy")
+		d.Reason, _ = a.Str("Why")
+		memory, _ := a.Real("Memory")
+		d.Memory = memory * float64(roost.MiB)
+		d.Used, d.Busy = known("MemoryUsed", float64(roost.MiB)), known("Busy", 1)
+		d.Temperature, d.Power = known("Temperature", 1), known("Power", 1)
+		all = append(all, d)
+	}
+	return all
+}
+
+// gpuTable lists the GPUs of the nodes, one a line.
+func gpuTable(nodes []nodeRecord) *textTable {
+	t := &textTable{columns: []tableColumn{
+		{head: "NODE"}, {head: "GPU", rightAligned: true}, {head: "MODEL", minWidth: 10}, {head: "MIG"}, {head: "MEMORY USED", rightAligned: true}, {head: "BUSY", rightAligned: true},
+		{head: "TEMP", rightAligned: true, dropPriority: 2}, {head: "POWER", rightAligned: true, dropPriority: 3}, {head: "HEALTH", minWidth: 12}, {head: "UUID", dropPriority: 1},
+	}}
+	text := func(format string, f *float64, unit float64) string {
+		if f == nil {
+			return "-"
+		}
+		return fmt.Sprintf(format, *f*unit)
+	}
+	for _, n := range nodes {
+		for _, d := range n.Devices {
+			memory := memoryText(resourceAmount{0, d.Memory})[2:]
+			if d.Used != nil {
+				memory = memoryText(resourceAmount{*d.Used, d.Memory})
+			}
+			health := tableCell{cmp.Or(d.Reason, "ok"), green}
+			if !d.Healthy {
+				health = tableCell{cmp.Or(d.Reason, "sick"), red}
+			}
+			t.addRow(tableCell{n.Name, ""}, tableCell{fmt.Sprint(d.Index), ""}, tableCell{d.Model, ""}, tableCell{d.MIG, ""}, tableCell{memory, ""}, tableCell{text("%.0f%%", d.Busy, 100), ""},
+				tableCell{text("%.0f°C", d.Temperature, 1), ""}, tableCell{text("%.0fW", d.Power, 1), ""}, health, tableCell{d.UUID, dim})
+		}
+	}
+	t.dropEmptyColumns("MIG", "BUSY", "TEMP", "POWER")
+	return t
+}
+
+// examineGPUs looks for sick GPUs of the pool, and for some of this machine's of which the pool knows nothing.
+func (c *invocation) examineGPUs() []checkResult {
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName, attrDevices}})
+	if err != nil {
+		return nil // said of the nodes
+	}
+	var unhealthyGPUs []checkResult
+	devices, nodes := 0, 0
+	for _, text := range texts {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			continue
+		}
+		name, _ := ad.Str(roost.AttrName)
+		all := devicesOf(ad)
+		devices += len(all)
+		if len(all) > 0 {
+			nodes++
+		}
+		for _, d := range all {
+			if !d.Healthy {
+				unhealthyGPUs = append(unhealthyGPUs, checkResult{"gpus", levelWarning, fmt.Sprintf("GPU %d of %s (%s, %s) gets no tasks: %s", d.Index, name, d.Model, d.UUID, d.Reason),
+					"look at the kernel's log there; after the repair start the startd anew"})
+			}
+		}
+	}
+	if devices == 0 {
+		return unseenGPUs("/dev/nvidiactl")
+	}
+	if unhealthyGPUs == nil {
+		return []checkResult{{"gpus", levelOK, fmt.Sprintf("%s of %s, all well", plural(devices, "GPU"), plural(nodes, "node")), ""}}
+	}
+	return unhealthyGPUs
+}
+
+// unseenGPUs warns of a driver on this machine whose cards no startd has found.
+func unseenGPUs(file string) []checkResult {
+	if _, err := os.Stat(file); err != nil {
+		return nil
+	}
+	return []checkResult{{"gpus", levelWarning, "the NVIDIA driver is loaded here, and no startd of the pool has found a GPU",
+		"startd.log in the pool's log directory says why: install libnvidia-ml.so.1, or build roost where there is a C compiler"}}
+}

@@ -1,0 +1,149 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// jobProgress sums up the jobs that are waited for.
+type jobProgress struct {
+	jobs       map[string]*wire.JobStatus
+	order      []string
+	failedTask *wire.JobStatus // a task that failed
+	heldJob    *wire.JobStatus // a job that somebody has to release
+}
+
+func newTally() *jobProgress { return &jobProgress{jobs: map[string]*wire.JobStatus{}} }
+
+// applyUpdate takes in what a watch says.
+func (t *jobProgress) applyUpdate(e *wire.WatchEvent) {
+	if s := e.GetStatus(); s != nil {
+		if t.jobs[s.GetId()] == nil {
+			t.order = append(t.order, s.GetId())
+		}
+		t.jobs[s.GetId()] = s
+		if holdReason(s) != "" {
+			t.heldJob = s
+		} else if t.heldJob.GetId() == s.GetId() {
+			t.heldJob = nil
+		}
+	}
+	if f := e.GetFailed(); len(f) > 0 {
+		t.failedTask = f[len(f)-1]
+	}
+}
+
+// idSelection is by id what was chosen by sel, so that it stays the same.
+func (t *jobProgress) idSelection(sel *wire.Selection) *wire.Selection {
+	if len(t.order) == 0 {
+		return sel
+	}
+	return &wire.Selection{Selectors: slices.Clone(t.order)}
+}
+
+func (t *jobProgress) totals(count func(*wire.JobStatus) int) (n int) {
+	for _, s := range t.jobs {
+		n += count(s)
+	}
+	return n
+}
+
+func (t *jobProgress) taskCount() int {
+	return t.totals(func(s *wire.JobStatus) int { return max(int(s.GetTasks()), 1) })
+}
+
+func (t *jobProgress) doneCount() int {
+	return t.totals(func(s *wire.JobStatus) int {
+		if len(s.GetCounts()) == 0 && isFinal(s) {
+			return 1
+		}
+		return finishedCount(s)
+	})
+}
+
+func (t *jobProgress) failedCount() int { return t.totals(failedCount) }
+
+func (t *jobProgress) runningCount() int {
+	return t.totals(func(s *wire.JobStatus) int {
+		n := s.GetCounts()
+		return int(n["running"] + n["starting"] + n["exiting"])
+	})
+}
+
+func (t *jobProgress) heldCount() int {
+	return t.totals(func(s *wire.JobStatus) int { return int(s.GetCounts()["held"]) })
+}
+
+func (t *jobProgress) openCount() int {
+	return t.totals(func(s *wire.JobStatus) int {
+		if isFinal(s) {
+			return 0
+		}
+		return 1
+	})
+}
+
+// exitStatus is the exit status: of a single task, its own; else 1 if any task failed.
+func (t *jobProgress) exitStatus() int {
+	if len(t.jobs) == 1 {
+		if s := t.jobs[t.order[0]]; s.GetTasks() <= 1 {
+			return taskCode(s)
+		}
+	}
+	if t.failedCount() > 0 {
+		return 1
+	}
+	return 0
+}
+
+// title names what is waited for, in so many characters if it can be done without cutting the id; 0 for no bound.
+func (t *jobProgress) title(width int) string {
+	if len(t.order) == 1 {
+		s := t.jobs[t.order[0]]
+		name := printableText(s.GetName())
+		if width > 0 {
+			name = truncateText(name, width-textWidth(s.GetId())-1)
+		}
+		return strings.TrimSpace(s.GetId() + " " + name)
+	}
+	return plural(len(t.order), "job")
+}
+
+func (t *jobProgress) String() string {
+	parts := []string{fmt.Sprintf("%d of %s done", t.doneCount(), plural(t.taskCount(), "task"))}
+	for _, p := range []struct {
+		n    int
+		what string
+	}{{t.runningCount(), "running"}, {t.heldCount(), "held"}, {t.failedCount(), "failed"}} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// holdReason says why a job is held, if it is and somebody gave a reason.
+func holdReason(s *wire.JobStatus) string {
+	if stateOf(s) != "held" || s.GetReason() == "" {
+		return ""
+	}
+	return s.GetId() + ": " + printableText(s.GetReason())
+}
+
+// failureText is a line about a task that failed.
+func failureText(s *wire.JobStatus) string {
+	text := s.GetId() + ": " + endText(s.GetExit())
+	if s.GetExit() == nil {
+		text = s.GetId() + ": " + stateOf(s)
+		if s.GetReason() != "" {
+			text += ": " + printableText(s.GetReason())
+		}
+	}
+	if s.GetNode() != "" {
+		text += " on " + s.GetNode()
+	}
+	return text
+}

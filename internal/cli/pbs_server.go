@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// The server that PBS_DEFAULT, or PBS_SERVER, names is the schedd of a node. It is where a command goes whose operands say nothing else.
+
+const pbsBadHost = 160
+
+// defaultServer is the node whose schedd is meant where a job or a queue does not say: the one that the user has named, or the server of the environment; empty for
+// the schedd of this machine.
+func (c *invocation) defaultServer() string { return cmp.Or(c.scheddName(), c.defaultNode) }
+
+// readServerVariable reads what the environment says, if the command goes by it.
+func (c *invocation) readServerVariable() error {
+	named := c.namedServer()
+	if named == "" || c.cmd.group != groupPBS || c.cmd.withoutServer || c.scheddName() != "" || len(c.args) == 1 && strings.HasPrefix(c.args[0], "--") || namesServer(c.cmd.name, c.args) {
+		return nil
+	}
+	node, ok := c.findServer(named)
+	if !ok {
+		return c.unknownServer(named)
+	}
+	if c.defaultNode = node; node != "" && c.client != nil { // it was asked which servers there are
+		c.otherConns = append(c.otherConns, c.conn)
+		c.conn, c.client = nil, nil
+	}
+	return nil
+}
+
+func (c *invocation) unknownServer(name string) error {
+	fmt.Fprintf(c.stderr, "Unknown Host.\n%s: cannot connect to server %s (errno=15008)\n", c.cmd.name, printableText(name))
+	return exitError(pbsBadHost)
+}
+
+// namedServer is the host that the environment names. PBS_SERVER of a job is not its user's word: Roost has set it.
+func (c *invocation) namedServer() string {
+	named := c.getenv("PBS_DEFAULT")
+	if named == "" && c.getenv("PBS_JOBID") == "" {
+		named = c.getenv("PBS_SERVER")
+	}
+	host, _, _ := strings.Cut(strings.TrimSpace(named), ":")
+	return host
+}
+
+// namesServer reports whether a command line says itself which server is meant: by all of its ids, or by a destination.
+func namesServer(name string, args []string) bool {
+	ids, own := 0, 0
+	for i, arg := range args {
+		arg = strings.TrimSpace(arg)
+		if name == "pbsnodes" && strings.HasPrefix(arg, "-s") {
+			return true
+		}
+		ofQueue := strings.HasPrefix(arg, "-q") || i > 0 && args[i-1] == "-q" || name == "qstat" && !strings.HasPrefix(arg, "-")
+		if _, ok := parsePBSID(arg); ok {
+			if ids++; idHost(arg) != "" || operandHost(arg) != "" {
+				own++
+			}
+		} else if ofQueue && strings.Contains(arg, "@") {
+			return true
+		}
+	}
+	return ids > 0 && ids == own
+}
+
+// findServer finds the node whose schedd a name means: this machine's, which is "", one where the user is logged in, or another of the pool.
+func (c *invocation) findServer(name string) (node string, ok bool) {
+	if strings.EqualFold(name, "localhost") || strings.EqualFold(name, config.HostName()) {
+		return "", true
+	}
+	local := c.localServer()
+	if strings.EqualFold(local, name) {
+		return "", true
+	}
+	var others []string
+	if dir, err := login.Dir(c.getenv); err == nil {
+		others = login.Nodes(dir)
+	}
+	if found := pbs.MatchingMachines(name, others); len(found) == 1 {
+		return found[0], true
+	}
+	if local == "" {
+		return "", false
+	}
+	all := append(others, local)
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Scheduler", Projection: []string{roost.AttrName}})
+	for _, text := range texts {
+		if ad, perr := classad.Parse(text); err == nil && perr == nil {
+			if other, ok := ad.Str(roost.AttrName); ok && !slices.Contains(all, other) {
+				all = append(all, other)
+			}
+		}
+	}
+	for _, form := range []string{name, shortHost(name)} { // PBS wants whole names of hosts, and a node may be called by less
+		if found := pbs.MatchingMachines(form, all); len(found) == 1 {
+			if found[0] == local {
+				return "", true
+			}
+			return found[0], true
+		}
+	}
+	return "", sameHost(name, config.HostName())
+}
+
+func shortHost(name string) string {
+	short, _, _ := strings.Cut(name, ".")
+	return short
+}
+
+// localServer is the name of this machine's schedd; empty where there is none that answers.
+func (c *invocation) localServer() string {
+	conn, err := c.dialSchedd()
+	if err != nil {
+		return ""
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(c.ctx, askTimeout)
+	defer cancel()
+	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{Brief: true})
+	if err != nil {
+		return ""
+	}
+	return h.GetName()
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/pbs"
+	"github.com/roost-batch/roost/internal/suggest"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// newPoolInventory is what a command can ask the pool about the names that a job uses. Each question is asked once.
+func (c *invocation) newPoolInventory() *pbs.PoolInventory {
+	var names []string
+	asked := false
+	machines := func() (_ []string, err error) {
+		if !asked {
+			if names, err = c.machineNames(); err == nil && len(names) == 0 {
+				err = kindErrorf(roost.Unavailable, "no machine advertises itself")
+			}
+			asked = err == nil
+		}
+		return names, err
+	}
+	known := map[string]bool{}
+	return &pbs.PoolInventory{Machines: machines, IsDeclared: func(resource string) (is bool, err error) {
+		if is, ok := known[resource]; ok {
+			return is, nil
+		}
+		if _, err = machines(); err == nil {
+			is, err = c.isResourceDeclared(resource)
+		}
+		if err == nil {
+			known[resource] = is
+		}
+		return is, err
+	}}
+}
+
+// machineNames are the names of all machines that advertise themselves.
+func (c *invocation) machineNames() (names []string, err error) {
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Projection: []string{roost.AttrName}})
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range texts {
+		if ad, err := classad.Parse(text); err == nil {
+			if name, ok := ad.Str(roost.AttrName); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.SortFunc(names, compareNames)
+	return names, nil
+}
+
+// isResourceDeclared reports whether an administrator has made a resource, or a machine has an attribute of its name.
+func (c *invocation) isResourceDeclared(resource string) (bool, error) {
+	var made []attributedObject[ledger.CustomResource]
+	if err := c.cellObjects(string(ledger.KindResource), &made); err != nil {
+		return false, err
+	}
+	if slices.ContainsFunc(made, func(r attributedObject[ledger.CustomResource]) bool {
+		return strings.EqualFold(r.Object.Name, resource)
+	}) {
+		return true, nil
+	}
+	texts, err := c.queryAds(&wire.AdQuery{Type: "Machine", Constraint: resource + " isnt undefined", Projection: []string{roost.AttrName, resource}, Limit: 1})
+	if err != nil {
+		return false, err
+	}
+	for _, text := range texts {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			return false, err
+		}
+		if _, has := ad.Lookup(resource); has {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// fullNodeName is the whole name of a machine that the user has named by what stands before its first point. A name that no machine has stays as it is.
+func (c *invocation) fullNodeName(name string, more ...string) (string, error) {
+	all, err := c.machineNames()
+	if err != nil {
+		return name, nil // who is asked to do something with it knows more
+	}
+	switch found := pbs.MatchingMachines(name, append(all, more...)); len(found) {
+	case 0:
+		return name, nil
+	case 1:
+		return found[0], nil
+	default:
+		return "", withHint(kindErrorf(roost.Invalid, "%q may be %s", name, strings.Join(found, " or ")), "write the whole name")
+	}
+}
+
+// suggestNode adds to an error about a machine that there is not which may have been meant.
+func (c *invocation) suggestNode(name string, err error) error {
+	if !errors.Is(decodeError(err), roost.NotFound) && !errors.Is(err, roost.NotFound) {
+		return err
+	}
+	all, aerr := c.machineNames()
+	if aerr != nil {
+		return err
+	}
+	near := suggest.Nearest(name, all)
+	for _, whole := range all {
+		short, _, _ := strings.Cut(whole, ".")
+		if near == "" && suggest.Nearest(name, []string{short}) != "" {
+			near = whole
+		}
+	}
+	if near == "" || strings.Contains(err.Error(), "did you mean") {
+		return err
+	}
+	return withHint(err, fmt.Sprintf("did you mean %q?", near))
+}

@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	ucli "github.com/urfave/cli/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+func hereFlag() ucli.Flag {
+	return &ucli.BoolFlag{Name: "here", Usage: "only jobs that were submitted on this machine: no other schedd is asked"}
+}
+
+// unreachableSchedd is a schedd whose jobs are missing in a list.
+type unreachableSchedd struct {
+	Node   string `json:"node"`
+	Reason string `json:"why"`
+}
+
+// queryPool returns what the schedds of the pool know of some jobs or tasks, the newest first, and which of the schedds did not answer.
+func (c *invocation) queryPool(at string, req *wire.QueryRequest) (found []*wire.JobStatus, missing []unreachableSchedd, err error) {
+	s, at, err := c.jobReader(at)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.retry(askTimeout, func(ctx context.Context, _ func()) error {
+		ctx, cancel := context.WithTimeout(ctx, askTimeout+30*time.Second)
+		defer cancel()
+		stream, err := s.QueryPool(ctx, &wire.PoolQuery{Query: req, At: at})
+		if err != nil {
+			return err
+		}
+		found, missing, err = readPoolRows(stream)
+		return err
+	})
+	return found, missing, err
+}
+
+// readPoolRows takes the rows of an answer apart.
+func readPoolRows(stream grpc.ServerStreamingClient[wire.PoolRow]) (found []*wire.JobStatus, missing []unreachableSchedd, err error) {
+	for {
+		row, err := stream.Recv()
+		if err == io.EOF {
+			return found, missing, nil
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if missing, err = passRow(row, missing, func(s *wire.JobStatus) error {
+			found = append(found, s)
+			return nil
+		}); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// queryJobList is queryPool for a command that has a flag to keep to this machine.
+func (c *invocation) queryJobList(req *wire.QueryRequest) ([]*wire.JobStatus, []unreachableSchedd, error) {
+	if c.flag("here") {
+		found, err := c.queryJobs(req)
+		return found, nil, err
+	}
+	return c.queryPool("", req)
+}
+
+// printUnreachable says whose jobs are missing.
+func (c *invocation) printUnreachable(missing []unreachableSchedd) {
+	for _, m := range missing {
+		fmt.Fprintf(c.stderr, "%s %s: its jobs are not shown\n", m.Node, m.Reason)
+	}
+}
+
+// unreachableError is the error for a question about a single job that its schedd did not answer.
+func unreachableError(missing []unreachableSchedd) error {
+	if len(missing) == 0 {
+		return nil
+	}
+	return kindErrorf(roost.Unavailable, "%s %s", missing[0].Node, missing[0].Reason)
+}
+
+// namesOnlyTasks reports whether all selectors name tasks: "123[7]" and "123[1-5]", and not "123[]".
+func namesOnlyTasks(list []string) bool {
+	for _, s := range list {
+		open := -1
+		for i := range s {
+			if s[i] == '[' {
+				open = i
+			}
+		}
+		if open < 0 || open+1 >= len(s) || s[open+1] == ']' {
+			return false
+		}
+	}
+	return true
+}
+
+// passRow hands over what one message of an answer holds.
+func passRow(row *wire.PoolRow, missing []unreachableSchedd, f func(*wire.JobStatus) error) ([]unreachableSchedd, error) {
+	switch of := row.GetOf().(type) {
+	case *wire.PoolRow_Silent:
+		return append(missing, unreachableSchedd{of.Silent.GetNode(), printableText(of.Silent.GetWhy())}), nil
+	case *wire.PoolRow_Status:
+		return missing, f(of.Status)
+	}
+	for _, text := range row.GetBatch().GetJobs() {
+		s := &wire.JobStatus{}
+		err := proto.Unmarshal(text, s)
+		if err == nil {
+			err = f(s)
+		}
+		if err != nil {
+			return missing, err
+		}
+	}
+	return missing, nil
+}
+
+func isRetained(list []*wire.JobStatus, want func(*wire.JobStatus) bool) []*wire.JobStatus {
+	var reserved []*wire.JobStatus
+	for _, s := range list {
+		if want(s) {
+			reserved = append(reserved, s)
+		}
+	}
+	return reserved
+}

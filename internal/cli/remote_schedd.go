@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/login"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Which schedd a command speaks to: the one that --schedd or $ROOST_SCHEDD names; else the one in whose queue all of the jobs are that it names, if the user
+// is logged in there; else the one of this machine; and on a machine without any the only one where the user is logged in.
+
+// scheddName is the node whose schedd the user has named, if any.
+func (c *invocation) scheddName() string { return cmp.Or(c.scheddNode, c.getenv("ROOST_SCHEDD")) }
+
+// loginAt returns the user's login at a node; nil where there is none.
+func (c *invocation) loginAt(node string) (*login.LoginEntry, error) {
+	dir, err := login.Dir(c.getenv)
+	if err != nil {
+		return nil, nil
+	}
+	e, err := login.Load(dir, node)
+	if errors.Is(err, roost.NotFound) || errors.Is(err, roost.Invalid) {
+		return nil, nil
+	}
+	return e, err
+}
+
+// onlyLogin is the user's login if there is a single one.
+func (c *invocation) onlyLogin() *login.LoginEntry {
+	dir, err := login.Dir(c.getenv)
+	if err != nil {
+		return nil
+	}
+	nodes := login.Nodes(dir)
+	if len(nodes) != 1 {
+		return nil
+	}
+	e, _ := c.loginAt(nodes[0])
+	return e
+}
+
+func dialLogin(e *login.LoginEntry) (*grpc.ClientConn, error) {
+	id, err := e.Identity()
+	if err != nil {
+		return nil, err
+	}
+	return rpc.Dial(e.Address, id, auth.Schedd)
+}
+
+// remoteConn connects to the schedd of another node, if that is meant; nil: it is not.
+func (c *invocation) remoteConn() (*grpc.ClientConn, error) {
+	node := c.scheddName()
+	named := node != ""
+	if !named {
+		node = operandsHost(c.args)
+	}
+	if node == "" {
+		node = c.defaultNode
+		named = node != ""
+	}
+	if node == "" {
+		return nil, nil
+	}
+	e, err := c.loginAt(node)
+	switch {
+	case err != nil:
+		return nil, err
+	case e != nil:
+		return dialLogin(e)
+	case !named || c.isLocalSchedd(node):
+		return nil, nil
+	}
+	return nil, withHint(kindErrorf(roost.Unauthenticated, "you are not logged in at %s", node), "on "+node+" run roost token --user, then here the line that it prints")
+}
+
+// isLocalSchedd reports whether the schedd of this machine is the one of that node.
+func (c *invocation) isLocalSchedd(node string) bool {
+	conn, err := c.dialSchedd()
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(c.ctx, askTimeout)
+	defer cancel()
+	h, err := wire.NewScheddClient(conn).Health(ctx, &wire.HealthRequest{Brief: true})
+	return err == nil && h.GetName() == node
+}
+
+// operandsHost is the node that all ids of jobs among the operands name; empty: they name none, or several.
+func operandsHost(operands []string) (host string) {
+	for _, text := range operands {
+		of := idHost(text)
+		if of == "" || host != "" && host != of {
+			return ""
+		}
+		host = of
+	}
+	return host
+}
+
+// idHost is the node in the id of a job: "n2" of "12[3].n2".
+func idHost(text string) string {
+	id, _, _ := strings.Cut(text, "@")
+	head, host, _ := strings.Cut(id, ".")
+	if n := leadingDigits(head); n == 0 || n < len(head) && head[n] != '[' {
+		return ""
+	}
+	return host
+}
+
+// jobReader connects to a schedd that can be asked about jobs, and says which one's jobs are meant: everybody may ask through the schedd of this machine.
+func (c *invocation) jobReader(at string) (wire.ScheddClient, string, error) {
+	at = cmp.Or(at, c.scheddName())
+	s, err := c.connectSchedd()
+	if err == nil || c.defaultServer() == "" || !errors.Is(err, roost.Unauthenticated) {
+		return s, at, err
+	}
+	conn, serr := c.dialSchedd()
+	if serr != nil {
+		return nil, at, err
+	}
+	c.otherConns = append(c.otherConns, conn)
+	return wire.NewScheddClient(conn), at, nil
+}
+
+// jobSchedd connects to the schedd that has a job, where the user is logged in there; else to the one that the command speaks to.
+func (c *invocation) jobSchedd(host string) (wire.ScheddClient, error) {
+	if host == "" || c.scheddName() != "" {
+		return c.connectSchedd()
+	}
+	e, err := c.loginAt(host)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return c.connectSchedd()
+	}
+	conn, err := dialLogin(e)
+	if err != nil {
+		return nil, err
+	}
+	c.otherConns = append(c.otherConns, conn)
+	return wire.NewScheddClient(conn), nil
+}
+
+// selectorsByHost gives each selector to the node that it names, in the order in which these come.
+func selectorsByHost(selectors []string) (hosts []string, of map[string][]string) {
+	of = map[string][]string{}
+	for _, text := range selectors {
+		host := idHost(text)
+		if of[host] == nil {
+			hosts = append(hosts, host)
+		}
+		of[host] = append(of[host], text)
+	}
+	return hosts, of
+}

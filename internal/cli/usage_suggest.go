@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/roost-batch/roost/internal/suggest"
+)
+
+func suggestCommand(all []*command, name string) string {
+	var names []string
+	for _, c := range all {
+		if !c.hidden {
+			names = append(append(names, c.name), c.aliases...)
+		}
+	}
+	if len(name) <= 32 {
+		if n := suggest.Nearest(name, names); n != "" {
+			return "did you mean: roost " + n
+		}
+	}
+	return "see all commands with: roost --help"
+}
+
+func suggestFlag(name string, names []string, help string) string {
+	if len(name) <= 32 {
+		if n := suggest.Nearest(name, names); n != "" {
+			return "did you mean " + n + "?"
+		}
+	}
+	return "see all flags with: " + help
+}
+
+// suggestUsage says what to do about a command line that is wrong.
+func suggestUsage(cmd *command, err error) string {
+	help := "roost " + cmd.name + " --help"
+	var unknown *unknownFlagError
+	if !errors.As(err, &unknown) || !strings.HasPrefix(unknown.name, "--") {
+		return "see how it is used with: " + help
+	}
+	var names []string
+	for _, f := range cmd.flags {
+		for _, n := range f.Names() {
+			if len(n) > 1 {
+				names = append(names, "--"+n)
+			}
+		}
+	}
+	return suggestFlag(unknown.name, names, help)
+}
+
+// completionItem is a word that may stand next, and what it means.
+type completionItem struct{ word, description string }

@@ -1,0 +1,55 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// AttemptScripts are programs of the administrator's that a startd runs around each attempt, with its own rights (OpenPBS Administrator's Guide, "Prologue and
+// epilogue").
+type AttemptScripts struct {
+	Prologue string        // absolute path; empty: none
+	Epilogue string        // likewise
+	Within   time.Duration // that each may take
+}
+
+// defaultScriptTime is OpenPBS's.
+const defaultScriptTime = 30 * time.Second
+
+func (c *AttemptScripts) fillDefaults() {
+	if c.Within == 0 && c.Prologue+c.Epilogue != "" {
+		c.Within = defaultScriptTime
+	}
+}
+
+func (s *blockReader) readScripts(b *hclsyntax.Block, to *AttemptScripts) {
+	c := s.innerBlock(b)
+	c.readProgram("prologue", &to.Prologue)
+	c.readProgram("epilogue", &to.Epilogue)
+	c.readDuration("timeout", `"30s"`, &to.Within)
+	c.reportUnknown()
+}
+
+// readProgram reads the path of a program: where it would be looked for otherwise depends on who looks.
+func (s *blockReader) readProgram(name string, to *string) {
+	s.readSetting(name, `"/etc/roost/`+name+`"`, func(text string) error {
+		if !filepath.IsAbs(text) || filepath.Clean(text) != text {
+			return fmt.Errorf("%q is no absolute path", text)
+		}
+		*to = text
+		return nil
+	})
+}
+
+func (w fileWriter) writeScripts(c AttemptScripts) {
+	if c == (AttemptScripts{}) {
+		return
+	}
+	b := w.writeBlock("scripts")
+	b.writeText("prologue", c.Prologue)
+	b.writeText("epilogue", c.Epilogue)
+	b.writeDuration("timeout", c.Within)
+}

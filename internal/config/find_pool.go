@@ -1,0 +1,111 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// SocketName is the file, in the run directory of a pool, on which its schedd serves users' commands.
+const SocketName = "schedd.sock"
+
+// GuardSocket is the file, in the same directory, on which the guard serves the machine's owner and its startds.
+const GuardSocket = "guard.sock"
+
+// SystemRunDir is where the schedd of a host's own pool serves users' commands.
+const SystemRunDir = "/run/roost"
+
+// PoolDir is the directory of a personal pool: dir if it is not empty, else $ROOST_DIR, else ${XDG_STATE_HOME:-$HOME/.local/state}/roost.
+// The result is absolute. The places are those of the XDG base directory specification.
+func PoolDir(dir string, getenv func(string) string) (string, error) {
+	if dir == "" {
+		dir = getenv("ROOST_DIR")
+	}
+	if dir != "" {
+		return filepath.Abs(dir)
+	}
+	// The specification has relative values ignored.
+	if state := getenv("XDG_STATE_HOME"); filepath.IsAbs(state) {
+		return filepath.Join(state, "roost"), nil
+	}
+	if home := getenv("HOME"); filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "roost"), nil
+	}
+	return "", fmt.Errorf("pool directory: %w: HOME is not set; name a directory with --dir or ROOST_DIR", roost.Usage)
+}
+
+// FindPool finds the schedd that a command is to talk to and returns its address for rpc.Dial ("unix:/path"). With dir or $ROOST_DIR it
+// looks there and nowhere else; without, in the user's state directory as PoolDir has it, then in /run/roost. An error, of kind
+// roost.Unavailable, says where it looked and how to start a pool.
+//
+// A socket that nobody answers any more is found all the same: were it passed over, a command would go to another pool
+// while the schedd of the first restarts.
+func FindPool(dir string, getenv func(string) string) (socket string, err error) {
+	return searchPool(dir, getenv, SystemRunDir)
+}
+
+func searchPool(dir string, getenv func(string) string, system string) (socket string, err error) {
+	named := dir != "" || getenv("ROOST_DIR") != ""
+	var looked []string
+	if home, err := PoolDir(dir, getenv); err == nil {
+		looked = append(looked, filepath.Join(home, "run", SocketName))
+	} else if named {
+		return "", err
+	}
+	if !named {
+		looked = append(looked, filepath.Join(system, SocketName))
+	}
+	for _, path := range looked {
+		_, err := os.Stat(path)
+		if err == nil {
+			return "unix:" + path, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return "", fmt.Errorf("pool at %s: %w: it belongs to another user", filepath.Dir(filepath.Dir(path)), roost.PermissionDenied)
+		}
+	}
+	return "", &noPoolError{searchedDirs: looked, dir: dir}
+}
+
+// noPoolError is the error of a search that found nothing.
+type noPoolError struct {
+	searchedDirs []string
+	dir          string
+}
+
+func (e *noPoolError) Unwrap() error { return roost.Unavailable }
+
+func (e *noPoolError) Error() string {
+	var b strings.Builder
+	b.WriteString("no pool is running here: there is no schedd at\n")
+	for _, path := range e.searchedDirs {
+		fmt.Fprintf(&b, "    %s\n", path)
+	}
+	b.WriteString("start one with: roost up")
+	if e.dir != "" {
+		b.WriteString(" --dir " + e.dir)
+	}
+	return b.String()
+}
+
+// AdvertisedAddress returns the address that a daemon with these listening addresses advertises: the first that other hosts can reach, or the first.
+func AdvertisedAddress(listen []string) string {
+	for _, addr := range listen {
+		if _, _, err := net.SplitHostPort(addr); err == nil && !isLocalAddress(addr) {
+			return addr
+		}
+	}
+	if len(listen) == 0 {
+		return ""
+	}
+	return listen[0]
+}
+
+// isLocalAddress reports whether addr is a unix socket.
+func isLocalAddress(addr string) bool { return strings.HasPrefix(addr, "unix:") }

@@ -1,0 +1,258 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// What a node file gets when it says nothing.
+const (
+	defaultCycle    = 5 * time.Second
+	defaultJobLease = 40 * time.Minute
+
+	// defaultCompletedRetention is Torque's.
+	defaultCompletedRetention = 5 * time.Minute
+
+	defaultMaxQueued = 2_000_000
+)
+
+// SystemDir is where the daemons of a host's own pool keep everything.
+const SystemDir = "/var/lib/roost"
+
+// fillDefaults puts in what a node file leaves out. A file that names no directory describes the host's own pool, whose users' socket is in
+// /run/roost and open to all; one that does, a pool of whoever starts it. Relative paths are relative to the file's directory, at.
+func (n *Node) fillDefaults(at, host string) {
+	setDefault(&n.Name, host)
+	setDefault(&n.Pool, n.Name)
+	setDefault(&n.FileSystemDomain, n.Name)
+	run, mode := SystemRunDir, os.FileMode(0o666)
+	if n.Dir == "" {
+		n.Dir = SystemDir
+	} else {
+		n.Dir = joinBelow(at, n.Dir)
+		run, mode = n.RunDir(), 0o600
+	}
+	if c := n.Collector; c != nil {
+		fillListenAddress(&c.Listen, n.RunDir(), "collector")
+		n.Collectors = advertisedOrDefault(n.Collectors, c.Listen)
+	}
+	if g := n.Negotiator; g != nil {
+		fillListenAddress(&g.Listen, n.RunDir(), "negotiator")
+		n.Negotiators = advertisedOrDefault(n.Negotiators, g.Listen)
+		setDefaultDuration(&g.Cycle, defaultCycle)
+	}
+	if s := n.Schedd; s != nil {
+		setDefault(&s.Socket, filepath.Join(run, SocketName))
+		if !isLocalAddress(s.Socket) {
+			s.Socket = "unix:" + joinBelow(at, s.Socket)
+		}
+		if s.SocketMode == 0 {
+			s.SocketMode = mode
+		}
+		setDefaultDuration(&s.JobLease, defaultJobLease)
+		setDefaultDuration(&s.KeepCompleted, defaultCompletedRetention)
+		s.Dialect = cmp.Or(s.Dialect, roost.OpenPBS)
+		if s.MaxQueued == 0 {
+			s.MaxQueued = defaultMaxQueued
+		}
+		if s.MaxOfUser == 0 {
+			s.MaxOfUser = max(s.MaxQueued/2, 1)
+		}
+	}
+	if i := n.Images; i != nil {
+		setDefault(&i.Dir, filepath.Join(n.Dir, "checkpoint-server"))
+		i.Dir = joinBelow(at, i.Dir)
+		fillListenAddress(&i.Listen, n.RunDir(), "checkpoint-server")
+		setDefault(&n.ImageServer, AdvertisedAddress(i.Listen))
+	}
+	for i := range n.Startds {
+		d := &n.Startds[i]
+		setDefault(&d.Name, n.Name)
+		setDefault(&d.Dir, filepath.Join(n.Dir, "startd", d.Name))
+		d.Dir = joinBelow(at, d.Dir)
+		if d.GPUs.Library != "" {
+			d.GPUs.Library = joinBelow(at, d.GPUs.Library)
+		}
+		setDefault(&d.Start, "true")
+		setDefault(&d.Rank, "0")
+		d.Limits.fillDefaults()
+		d.Scripts.fillDefaults()
+		d.Accounts.fillDefaults(d.Policy.Preset)
+		setDefaultDuration(&d.StopNotice, defaultStopNotice(d.Policy.Preset))
+		fillListenAddress(&d.Listen, n.RunDir(), "startd-"+d.Name)
+	}
+	n.fillAuthorityDefaults(at)
+	n.checkGPUSharing()
+	setDefault(&n.Owner.File, OwnerFileName)
+	n.Owner.File = joinBelow(at, n.Owner.File)
+	if t := n.TLS; t != nil {
+		t.CA, t.Certificate, t.Key = joinBelow(at, t.CA), joinBelow(at, t.Certificate), joinBelow(at, t.Key)
+	}
+}
+
+func setDefault(to *string, value string) {
+	if *to == "" {
+		*to = value
+	}
+}
+
+func setDefaultDuration(to *time.Duration, value time.Duration) {
+	if *to == 0 {
+		*to = value
+	}
+}
+
+func fillListenAddress(to *[]string, run, name string) {
+	if len(*to) == 0 {
+		*to = []string{"unix:" + filepath.Join(run, name+".sock")}
+	}
+}
+
+// advertisedOrDefault lets a node that says nothing about where a daemon is find its own.
+func advertisedOrDefault(given, listen []string) []string {
+	if len(given) > 0 {
+		return given
+	}
+	return []string{AdvertisedAddress(listen)}
+}
+
+func joinBelow(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+// checkNode holds a filled node against itself: each daemon must be able to find those that it speaks to.
+func (n *Node) checkNode() error {
+	if n.Collectors == nil && (n.Negotiator != nil || n.Schedd != nil || len(n.Startds) > 0) {
+		return fmt.Errorf("%w: no collector here and none named: add collectors = [\"host:port\"], or a collector block", roost.BadConfig)
+	}
+	if n.Negotiators == nil && n.Schedd != nil {
+		return fmt.Errorf("%w: a schedd and no negotiator: add negotiators = [\"host:port\"], or a negotiator block", roost.BadConfig)
+	}
+	if g := n.Negotiator; g != nil && !slices.Contains(n.Negotiators, n.OwnNegotiator()) {
+		return fmt.Errorf("%w: negotiators = [%s] names all that decide together, and not the one of this node, which listens on %s: add its address, or take the negotiator block out",
+			roost.BadConfig, quotedList(n.Negotiators), strings.Join(g.Listen, " and "))
+	}
+	all := slices.Concat(n.Collectors, n.Negotiators)
+	if n.Collector != nil {
+		all = append(all, n.Collector.Listen...)
+	}
+	if n.Negotiator != nil {
+		all = append(all, n.Negotiator.Listen...)
+	}
+	if n.Schedd != nil {
+		all = append(all, n.Schedd.Listen...)
+	}
+	if n.Images != nil {
+		all = append(all, n.Images.Listen...)
+	}
+	if n.ImageServer != "" {
+		all = append(all, n.ImageServer)
+	}
+	if err := errors.Join(n.checkGPUs(), n.checkAuthority()); err != nil {
+		return err
+	}
+	dirs := map[string]string{}
+	for _, d := range n.Startds {
+		if other, taken := dirs[d.Dir]; taken {
+			return fmt.Errorf("%w: startds %s and %s have the same directory %s", roost.BadConfig, other, d.Name, d.Dir)
+		}
+		dirs[d.Dir] = d.Name
+		all = append(all, d.Listen...)
+		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+			if _, err := classad.ParseExpr(d.Attributes[name]); err != nil {
+				return fmt.Errorf("%w: startd %s: attribute %s: %w (a text is written \"\\\"text\\\"\")", roost.BadConfig, d.Name, name, err)
+			}
+		}
+	}
+	for _, addr := range all {
+		if n.TLS == nil && !isLocalAddress(addr) {
+			return fmt.Errorf("%w: %s is reached over the network, and there is no tls block: nothing speaks unauthenticated", roost.BadConfig, addr)
+		}
+	}
+	return nil
+}
+
+// quotedList writes a list as in a node file.
+func quotedList(list []string) string {
+	var parts []string
+	for _, text := range list {
+		parts = append(parts, strconv.Quote(text))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// HostName is this host's name up to the first dot, without what an id may not hold.
+func HostName() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return NodeNameOf(name)
+}
+
+// NodeNameOf makes a node's name of a host's: the part before the first dot, with only letters, digits, "-" and "_" kept.
+func NodeNameOf(host string) string {
+	short, _, _ := strings.Cut(host, ".")
+	short = strings.Map(func(r rune) rune {
+		if isLetter(r) || isDigit(r) || r == '-' || r == '_' {
+			return r
+		}
+		return -1
+	}, short)
+	short = strings.TrimLeft(short, "-_")
+	if short == "" {
+		return "localhost"
+	}
+	return short[:min(len(short), maxName)]
+}
+
+const maxName = 64 // of a certificate's common name (RFC 5280, ub-common-name)
+
+func isLetter(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+func isDigit(r rune) bool  { return r >= '0' && r <= '9' }
+
+// IsValidName reports whether s can name a node: letters, digits, ".", "-" and "_", beginning with a letter or a digit, at most 64.
+func IsValidName(s string) bool {
+	for i, r := range s {
+		if !isLetter(r) && !isDigit(r) && (i == 0 || !strings.ContainsRune("-_.", r)) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= maxName
+}
+
+// isAttributeName reports whether s can name an attribute of an ad.
+func isAttributeName(s string) bool {
+	for i, r := range s {
+		if !isLetter(r) && r != '_' && (i == 0 || !isDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// defaultStopNotice is what tasks get of their notice when the daemons of a machine are stopped, unless its node file says it: somebody waits for a desktop to
+// go out, and a server lets its tasks end.
+func defaultStopNotice(policy string) time.Duration {
+	if policy == "server" {
+		return 30 * time.Second
+	}
+	return 2 * time.Second
+}
+
+// maxStopNotice leaves time for checkpoints and for the daemons, of the 75 seconds that the master waits.
+const maxStopNotice = 45 * time.Second

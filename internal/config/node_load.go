@@ -1,0 +1,331 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+)
+
+// Bounds on a node file. The parser recurses, so depth is checked before it is started.
+const (
+	maxFileBytes = 256 << 10
+	maxNesting   = 64
+)
+
+// Load reads a node file and fills in what it leaves out. An error is of kind roost.NoInput when the file cannot be read, and otherwise of
+// kind roost.BadConfig: its text shows every mistake with file, line, column, the line itself, a caret, the cause and the cure.
+func Load(file string) (*Node, error) {
+	text, err := readFile("node file", file)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	n, err := parseNodeFile(file, text)
+	if err != nil {
+		return nil, err
+	}
+	n.File = path
+	n.fillDefaults(filepath.Dir(path), HostName())
+	if err := n.checkNode(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return n, nil
+}
+
+// readFile reads a file of settings, within bounds.
+func readFile(what, file string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %w", what, file, roost.NoInput, errorCause(err))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %w", what, file, roost.NoInput, errorCause(err))
+	}
+	if len(text) > maxFileBytes {
+		return nil, fmt.Errorf("%s %s: %w: it is larger than %v", what, file, roost.BadConfig, roost.Bytes(maxFileBytes))
+	}
+	return text, nil
+}
+
+// errorCause takes the operation and the path off an error that will be shown with them.
+func errorCause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+// parseNodeFile reads the text of a node file. What it leaves out stays zero.
+func parseNodeFile(file string, text []byte) (*Node, error) {
+	p := newProblems(file, text)
+	if at, ok := isTooDeep(text); ok {
+		p.addProblem(at, "", "brackets are nested more than %d deep", maxNesting)
+		return nil, p.asError()
+	}
+	parsed, diags := hclsyntax.ParseConfig(text, file, hcl.InitialPos)
+	if diags.HasErrors() {
+		p.addDiagnostics(diags)
+		return nil, p.asError()
+	}
+	n := readNode(p, parsed.Body.(*hclsyntax.Body))
+	if err := p.asError(); err != nil {
+		return nil, err
+	}
+	n.Warnings = p.warningTexts()
+	return n, nil
+}
+
+func isTooDeep(text []byte) (hcl.Range, bool) {
+	depth := 0
+	for i, c := range text {
+		switch c {
+		case '(', '[', '{':
+			depth++
+		case ')', ']', '}':
+			depth = max(depth-1, 0)
+		}
+		if depth > maxNesting {
+			line, last := bytes.Count(text[:i], []byte("\n"))+1, bytes.LastIndexByte(text[:i], '\n')
+			at := hcl.Pos{Line: line, Column: i - last, Byte: i}
+			return hcl.Range{Start: at, End: at}, true
+		}
+	}
+	return hcl.Range{}, false
+}
+
+func readNode(p *problemList, body *hclsyntax.Body) *Node {
+	n := &Node{}
+	s := &blockReader{problemList: p, body: body, title: "node file"}
+	s.readName("name", &n.Name)
+	s.readText("pool", &n.Pool)
+	s.readText("dir", &n.Dir)
+	s.readName("file_system_domain", &n.FileSystemDomain)
+	s.readAddresses("collectors", &n.Collectors)
+	s.readAddresses("negotiators", &n.Negotiators)
+	s.readAddress("checkpoint_server", &n.ImageServer)
+	s.readAddress("authority", &n.AuthorityAt)
+	if b := s.singleBlock("tls"); b != nil {
+		n.TLS = &TLSFiles{}
+		s.readTLS(b, n.TLS)
+	}
+	if b := s.singleBlock("authority"); b != nil {
+		n.Authority = &AuthoritySettings{}
+		s.readAuthority(b, n.Authority)
+	}
+	if b := s.singleBlock("collector"); b != nil {
+		n.Collector = &CollectorSettings{}
+		c := s.innerBlock(b)
+		c.readAddresses("listen", &n.Collector.Listen)
+		c.reportUnknown()
+	}
+	if b := s.singleBlock("negotiator"); b != nil {
+		n.Negotiator = &NegotiatorSettings{}
+		g := s.innerBlock(b)
+		g.readAddresses("listen", &n.Negotiator.Listen)
+		g.readDuration("cycle", `"5s"`, &n.Negotiator.Cycle)
+		g.readDuration("election", `"250ms"`, &n.Negotiator.Election)
+		g.checkElection(n.Negotiator.Election)
+		g.reportUnknown()
+	}
+	if b := s.singleBlock("schedd"); b != nil {
+		n.Schedd = &ScheddSettings{}
+		s.readSchedd(b, n.Schedd)
+	}
+	if b := s.singleBlock("checkpoint_server"); b != nil {
+		n.Images = &CheckpointServerSettings{}
+		i := s.innerBlock(b)
+		i.readAddresses("listen", &n.Images.Listen)
+		i.readText("dir", &n.Images.Dir)
+		i.readSize("max_size", `"500GiB"`, &n.Images.Max)
+		i.reportUnknown()
+	}
+	s.readStartds(n)
+	if b := s.singleBlock("owner"); b != nil {
+		o := s.innerBlock(b)
+		o.readText("file", &n.Owner.File)
+		o.reportUnknown()
+	}
+	s.reportUnknown()
+	if n.Roles() == nil && len(p.errors) == 0 {
+		p.addProblem(body.MissingItemRange(), "add a block for each daemon: collector, negotiator, schedd, startd, checkpoint_server, authority", "the node has no daemons")
+	}
+	return n
+}
+
+// checkElection refuses what is shorter than a pause of a busy machine, which would depose leaders that are well, and what is no care at all.
+func (s *blockReader) checkElection(d time.Duration) {
+	if attr, ok := s.body.Attributes["election"]; ok && (d < 20*time.Millisecond || d > time.Minute) {
+		s.addProblem(attr.Expr.Range(), `write it as election = "250ms"`, "election: %v is not between 20ms and 1m", d)
+	}
+}
+
+func (s *blockReader) readTLS(b *hclsyntax.Block, to *TLSFiles) {
+	t := s.innerBlock(b)
+	t.readText("ca", &to.CA)
+	t.readText("certificate", &to.Certificate)
+	t.readText("key", &to.Key)
+	t.reportUnknown()
+	if to.CA == "" || to.Certificate == "" || to.Key == "" {
+		s.addProblem(b.TypeRange, "roost pki issue makes the three files", "tls needs all of ca, certificate and key")
+	}
+}
+
+func (s *blockReader) readSchedd(b *hclsyntax.Block, to *ScheddSettings) {
+	d := s.innerBlock(b)
+	d.readText("socket", &to.Socket)
+	d.readFileMode("socket_mode", &to.SocketMode)
+	d.readAddresses("listen", &to.Listen)
+	d.readDuration("job_lease", `"40m"`, &to.JobLease)
+	d.readDuration("keep_history", `"90d"`, &to.KeepHistory)
+	d.readBool("allow_root", &to.AllowRoot)
+	d.readCount("max_queued", &to.MaxQueued)
+	d.readCount("max_queued_of_user", &to.MaxOfUser)
+	d.readSetting("dialect", `"torque"`, func(text string) (err error) {
+		to.Dialect, err = roost.ParsePBSDialect(text)
+		return err
+	})
+	d.readDuration("keep_completed", `"5m"`, &to.KeepCompleted)
+	if b := d.singleBlock("notify"); b != nil {
+		d.readNotify(b, &to.Notify)
+	}
+	d.reportUnknown()
+}
+
+func (s *blockReader) readStartds(n *Node) {
+	for _, b := range s.nestedBlocks("startd") {
+		d := StartdSettings{}
+		if len(b.Labels) > 1 {
+			s.addProblem(b.LabelRanges[1], `as in: startd "n1" { … }`, "a startd has one name")
+		}
+		if len(b.Labels) > 0 {
+			d.Name = b.Labels[0]
+			s.checkName("startd", d.Name, b.LabelRanges[0])
+		}
+		if _, taken := n.Startd(d.Name); taken {
+			s.addProblem(b.TypeRange, `give each its own name, as in: startd "n1" { … }`, "two startds have the same name")
+		}
+		t := s.innerBlock(b)
+		t.readText("dir", &d.Dir)
+		t.readAddresses("listen", &d.Listen)
+		t.readCores("cpus", &d.Resources.CPU)
+		t.readSize("memory", `"16GiB"`, &d.Resources.Memory)
+		t.readSize("disk", `"100GiB"`, &d.Resources.Disk)
+		t.readExpressions("attributes", &d.Attributes)
+		t.readPolicy(&d)
+		t.readSetting("stop_notice", `"30s"`, func(text string) (err error) {
+			if d.StopNotice, err = roost.ParseDuration(text); err == nil && (d.StopNotice <= 0 || d.StopNotice > maxStopNotice) {
+				err = fmt.Errorf("%s is not above 0 and at most %v: with the saving of checkpoints and the ends of the daemons it has to fit into what systemd waits", text, maxStopNotice)
+			}
+			return err
+		})
+		t.readBool("allow_root", &d.AllowRoot)
+		t.readText("criu", &d.CRIU)
+		if g := t.singleBlock("gpus"); g != nil {
+			t.readGPUs(g, &d.GPUs)
+		}
+		t.readUnits(&d)
+		if q := t.singleBlock("queue"); q != nil {
+			t.readQueue(q, &d.Queue)
+		}
+		if b := t.singleBlock("limits"); b != nil {
+			t.readLimits(b, &d.Limits)
+		}
+		if b := t.singleBlock("scripts"); b != nil {
+			t.readScripts(b, &d.Scripts)
+		}
+		if b := t.singleBlock("accounts"); b != nil {
+			t.readAccounts(b, &d.Accounts)
+		}
+		t.reportUnknown()
+		n.Startds = append(n.Startds, d)
+	}
+}
+
+// blockOwner names what a section is for, for people.
+func blockOwner(title string) string {
+	if title == "node file" {
+		return "a node"
+	}
+	return "a " + title
+}
+
+// singleBlock returns the one block of that name, which has no label.
+func (s *blockReader) singleBlock(name string) *hclsyntax.Block {
+	found := s.nestedBlocks(name)
+	if len(found) == 0 {
+		return nil
+	}
+	if len(found) > 1 {
+		s.addProblem(found[1].TypeRange, fmt.Sprintf("the first is on line %d", found[0].TypeRange.Start.Line), "%s has one %s", blockOwner(s.title), name)
+	}
+	if len(found[0].Labels) > 0 {
+		s.addProblem(found[0].LabelRanges[0], fmt.Sprintf("write it as: %s { … }", name), "%s takes no name", name)
+	}
+	return found[0]
+}
+
+func (s *blockReader) innerBlock(b *hclsyntax.Block) *blockReader {
+	return &blockReader{problemList: s.problemList, body: b.Body, title: b.Type}
+}
+
+// readName reads a name as it may stand in an id or a host's name.
+func (s *blockReader) readName(setting string, to *string) {
+	s.readText(setting, to)
+	if attr, ok := s.body.Attributes[setting]; ok && *to != "" {
+		s.checkName(setting, *to, attr.Expr.Range())
+	}
+}
+
+func (s *blockReader) checkName(what, name string, at hcl.Range) {
+	if !IsValidName(name) {
+		s.addProblem(at, "use letters, digits, \".\", \"-\" and \"_\", at most 64 of them, and begin with a letter or a digit", "%s: %q is not a name", what, name)
+	}
+}
+
+func (s *blockReader) readAddresses(name string, to *[]string) {
+	const example = `"unix:/run/roost/x.sock", "10.0.0.5:9701"`
+	s.readList(name, example, to, func(text string, at hcl.Range) {
+		s.checkAddress(name, "["+example+"]", text, at)
+	})
+}
+
+// readAddress reads one address.
+func (s *blockReader) readAddress(name string, to *string) {
+	s.readText(name, to)
+	if attr, ok := s.body.Attributes[name]; ok && *to != "" {
+		s.checkAddress(name, `"10.0.0.5:9701"`, *to, attr.Expr.Range())
+	}
+}
+
+func (s *blockReader) checkAddress(name, example, text string, at hcl.Range) {
+	_, target, err := rpc.SplitAddress(text)
+	if err != nil {
+		s.addProblem(at, fmt.Sprintf("write it as %s = %s", name, example), "%s: %q is not an address", name, text)
+	} else if !isLocalAddress(text) && isWildcardAddress(target) {
+		s.addProblem(at, "name the address by which the other nodes reach this one, as in \"10.0.0.5:9701\"", "%s: %q names no host", name, text)
+	}
+}
+
+// isWildcardAddress reports whether a host:port leaves the host open. Daemons advertise where they listen, so it may not.
+func isWildcardAddress(target string) bool {
+	host := target[:strings.LastIndexByte(target, ':')]
+	return host == "" || host == "0.0.0.0" || host == "[::]"
+}

@@ -1,0 +1,160 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/roost-batch/roost"
+)
+
+// Write prints the node as a node file that Load reads back. Zero fields are left out.
+func Write(n *Node) []byte {
+	f := hclwrite.NewEmptyFile()
+	w := fileWriter{f.Body()}
+	w.writeText("name", n.Name)
+	w.writeText("pool", n.Pool)
+	w.writeText("dir", n.Dir)
+	w.writeText("file_system_domain", n.FileSystemDomain)
+	w.writeList("collectors", n.Collectors)
+	w.writeList("negotiators", n.Negotiators)
+	w.writeText("checkpoint_server", n.ImageServer)
+	w.writeText("authority", n.AuthorityAt)
+	if t := n.TLS; t != nil {
+		b := w.writeBlock("tls")
+		b.writeText("ca", t.CA)
+		b.writeText("certificate", t.Certificate)
+		b.writeText("key", t.Key)
+	}
+	w.writeAuthority(n.Authority)
+	if c := n.Collector; c != nil {
+		w.writeBlock("collector").writeList("listen", c.Listen)
+	}
+	if g := n.Negotiator; g != nil {
+		b := w.writeBlock("negotiator")
+		b.writeList("listen", g.Listen)
+		b.writeDuration("cycle", g.Cycle)
+		b.writeDuration("election", g.Election)
+	}
+	if s := n.Schedd; s != nil {
+		b := w.writeBlock("schedd")
+		b.writeText("socket", s.Socket)
+		if s.SocketMode != 0 {
+			b.writeText("socket_mode", fmt.Sprintf("%04o", s.SocketMode))
+		}
+		b.writeList("listen", s.Listen)
+		b.writeDuration("job_lease", s.JobLease)
+		b.writeDuration("keep_history", s.KeepHistory)
+		b.writeBool("allow_root", s.AllowRoot)
+		if s.MaxQueued != 0 {
+			b.to.SetAttributeValue("max_queued", cty.NumberIntVal(int64(s.MaxQueued)))
+		}
+		if s.MaxOfUser != 0 {
+			b.to.SetAttributeValue("max_queued_of_user", cty.NumberIntVal(int64(s.MaxOfUser)))
+		}
+		b.writeText("dialect", string(s.Dialect))
+		b.writeDuration("keep_completed", s.KeepCompleted)
+		b.writeNotify(s.Notify)
+	}
+	if i := n.Images; i != nil {
+		b := w.writeBlock("checkpoint_server")
+		b.writeList("listen", i.Listen)
+		b.writeText("dir", i.Dir)
+		b.writeSize("max_size", i.Max)
+	}
+	if n.Owner.File != "" {
+		w.writeBlock("owner").writeText("file", n.Owner.File)
+	}
+	for _, d := range n.Startds {
+		w.writeStartd(d)
+	}
+	return f.Bytes()
+}
+
+type fileWriter struct{ to *hclwrite.Body }
+
+func (w fileWriter) writeStartd(d StartdSettings) {
+	b := w.writeBlock("startd", d.Name)
+	b.writeText("dir", d.Dir)
+	b.writeList("listen", d.Listen)
+	if d.Resources.CPU != 0 {
+		b.to.SetAttributeValue("cpus", cty.NumberFloatVal(d.Resources.CPU.Cores()))
+	}
+	b.writeSize("memory", d.Resources.Memory)
+	b.writeSize("disk", d.Resources.Disk)
+	b.writeText("start", d.Start)
+	b.writeText("rank", d.Rank)
+	b.writePolicy(d.Policy)
+	b.writeDuration("stop_notice", d.StopNotice)
+	if len(d.Attributes) > 0 {
+		attributes := map[string]cty.Value{}
+		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
+			attributes[name] = cty.StringVal(d.Attributes[name])
+		}
+		b.to.SetAttributeValue("attributes", cty.ObjectVal(attributes))
+	}
+	b.writeBool("allow_root", d.AllowRoot)
+	b.writeText("criu", d.CRIU)
+	b.writeUnits(d.Layout)
+	b.writeBool("pin", d.Pin)
+	b.writeQueue(d.Queue)
+	b.writeGPUs(d.GPUs)
+	b.writeLimits(d.Limits)
+	b.writeScripts(d.Scripts)
+	b.writeAccounts(d.Accounts)
+}
+
+func (w fileWriter) writeBlock(name string, labels ...string) fileWriter {
+	w.to.AppendNewline()
+	return fileWriter{w.to.AppendNewBlock(name, labels).Body()}
+}
+
+func (w fileWriter) writeText(name, value string) {
+	if value != "" {
+		w.to.SetAttributeValue(name, cty.StringVal(value))
+	}
+}
+
+func (w fileWriter) writeBool(name string, value bool) {
+	if value {
+		w.to.SetAttributeValue(name, cty.True)
+	}
+}
+
+func (w fileWriter) writeList(name string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	parts := make([]cty.Value, len(values))
+	for i, v := range values {
+		parts[i] = cty.StringVal(v)
+	}
+	w.to.SetAttributeValue(name, cty.TupleVal(parts))
+}
+
+func (w fileWriter) writeDuration(name string, d time.Duration) {
+	if d != 0 {
+		w.writeText(name, d.String())
+	}
+}
+
+// writeSize prints the number in the largest unit that divides it, so that nothing is rounded.
+func (w fileWriter) writeSize(name string, b roost.Bytes) {
+	if b == 0 {
+		return
+	}
+	for _, u := range []struct {
+		size roost.Bytes
+		name string
+	}{{roost.GiB, "GiB"}, {roost.MiB, "MiB"}, {roost.KiB, "KiB"}, {1, "B"}} {
+		if b%u.size == 0 {
+			w.writeText(name, strconv.FormatInt(int64(b/u.size), 10)+u.name)
+			return
+		}
+	}
+}

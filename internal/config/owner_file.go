@@ -1,0 +1,143 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/startd/owner"
+)
+
+// OwnerFileName is where a machine's owner says what he lends, unless the node file names another file.
+const OwnerFileName = "/etc/roost/owner.hcl"
+
+// OwnerFile names the owner's own file.
+type OwnerFile struct{ File string }
+
+// OwnerRules is what a machine's owner says of it in his own file, which is above the node file and every policy. The zero value says nothing.
+type OwnerRules struct {
+	Paused      bool
+	Owners      []string      // names of users who may pause and resume, besides root and whoever sits at the machine
+	StartAfter  time.Duration // 0: as the policy has it; so the next two
+	ResumeAfter time.Duration
+	LeaveAfter  time.Duration
+	Hours       []owner.WeeklyHours // when nothing runs at all
+	CPU         roost.MilliCPU      // the most that is lent; 0: as the node file has it
+	Memory      roost.Bytes         // likewise
+	OnBattery   bool                // work goes on when the machine runs on its battery
+	Exclusive   []string            // programs, by name, during which nothing runs
+	ForeignCPU  roost.MilliCPU      // of others' work, from which on the machine counts as used
+
+	Start, Suspend, Continue, Preempt, Kill string // ClassAd expressions; empty: nothing
+
+	Warnings []string // what in the file may not be meant, for people; not an error
+}
+
+// DefaultForeignCPU is how much of others' work makes a machine count as used: half a core, HTCondor's HighLoad.
+const DefaultForeignCPU roost.MilliCPU = 500
+
+// maxExclusive bounds the programs that are looked for, all the time.
+const maxExclusive = 100
+
+// LoadOwner reads the owner's own file. Where there is none nothing is said, and that is no error. Otherwise an error is of the kinds of [Load], and the
+// machine is not to be lent while it stands.
+func LoadOwner(file string) (OwnerRules, error) {
+	text, err := readFile("owner's file", file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return OwnerRules{ForeignCPU: DefaultForeignCPU}, nil
+	}
+	if err != nil {
+		return OwnerRules{}, err
+	}
+	p := newProblems(file, text)
+	if at, ok := isTooDeep(text); ok {
+		p.addProblem(at, "", "brackets are nested more than %d deep", maxNesting)
+		return OwnerRules{}, p.asError()
+	}
+	parsed, diags := hclsyntax.ParseConfig(text, file, hcl.InitialPos)
+	if diags.HasErrors() {
+		p.addDiagnostics(diags)
+		return OwnerRules{}, p.asError()
+	}
+	r := readOwner(p, parsed.Body.(*hclsyntax.Body))
+	if err := p.asError(); err != nil {
+		return OwnerRules{}, err
+	}
+	r.Warnings = p.warningTexts()
+	if r.ForeignCPU == 0 {
+		r.ForeignCPU = DefaultForeignCPU
+	}
+	return r, nil
+}
+
+func readOwner(p *problemList, body *hclsyntax.Body) OwnerRules {
+	var r OwnerRules
+	s := &blockReader{problemList: p, body: body, title: "owner's file"}
+	s.readBool("paused", &r.Paused)
+	s.readList("owners", `"ann"`, &r.Owners, func(text string, at hcl.Range) { s.checkName("owners", text, at) })
+	s.readPositive("start_after", `"10m"`, &r.StartAfter)
+	s.readPositive("resume_after", `"5m"`, &r.ResumeAfter)
+	s.readPositive("leave_after", `"10m"`, &r.LeaveAfter)
+	var hours []string
+	s.readList("hours", `"Mon-Fri 08:00-18:00"`, &hours, func(text string, at hcl.Range) {
+		h, err := owner.ParseHours(text)
+		if err != nil {
+			s.addProblem(at, `write them as hours = ["Mon-Fri 08:00-18:00"]`, "%v", err)
+			return
+		}
+		r.Hours = append(r.Hours, h)
+	})
+	s.readCores("cpus", &r.CPU)
+	s.readSize("memory", `"8GiB"`, &r.Memory)
+	s.readBool("on_battery", &r.OnBattery)
+	s.readList("exclusive", `"steam", "obs"`, &r.Exclusive, func(text string, at hcl.Range) {
+		if len(r.Exclusive) == maxExclusive {
+			s.addProblem(at, "", "exclusive: there are more than %d", maxExclusive)
+		}
+	})
+	s.readCores("foreign_cpu", &r.ForeignCPU)
+	for _, e := range []struct {
+		name string
+		to   *string
+	}{{"start", &r.Start}, {"suspend", &r.Suspend}, {"continue", &r.Continue}, {"preempt", &r.Preempt}, {"kill", &r.Kill}} {
+		s.readPolicyExpression(e.name, e.to, nil)
+	}
+	s.reportUnknown()
+	return r
+}
+
+// readPositive reads a duration that is not 0, which elsewhere stands for what is usual.
+func (s *blockReader) readPositive(name, example string, to *time.Duration) {
+	s.readSetting(name, example, func(text string) (err error) {
+		if *to, err = roost.ParseDuration(text); err == nil && *to == 0 {
+			err = fmt.Errorf("it is 0")
+		}
+		return err
+	})
+}
+
+// PolicyRules are the owner's rules as the startd's policy takes them.
+func (r *OwnerRules) PolicyRules() owner.DesktopRules {
+	to := owner.DesktopRules{
+		Paused: r.Paused, StartDelay: r.StartAfter, ResumeDelay: r.ResumeAfter, VacateDelay: r.LeaveAfter, NoRunHours: r.Hours, RunsOnBattery: r.OnBattery,
+		CPU: r.CPU, Memory: r.Memory,
+	}
+	for _, e := range []struct {
+		src string
+		to  **classad.Expr
+	}{{r.Start, &to.Start}, {r.Suspend, &to.Suspend}, {r.Continue, &to.Continue}, {r.Preempt, &to.Preempt}, {r.Kill, &to.Kill}} {
+		if e.src == "" {
+			continue
+		}
+		if parsed, err := classad.ParseExpr(e.src); err == nil { // it was parsed when the file was read
+			*e.to = &parsed
+		}
+	}
+	return to
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/startd/owner"
+)
+
+// OwnerPolicy says when a machine is lent, besides its Start and Rank.
+type OwnerPolicy struct {
+	Preset                           string        // "always" if empty
+	Suspend, Continue, Preempt, Kill string        // ClassAd expressions over MY machine and TARGET job; empty: the preset's alone
+	StartAfter                       time.Duration // 0: as the preset has it; so the others
+	ResumeAfter, LeaveAfter          time.Duration
+	Vacate                           time.Duration // how long leaving may take
+}
+
+// OwnerPolicy is the policy of an execute node. The error is of kind roost.BadConfig; of one that Load has returned there is none.
+func (d *StartdSettings) OwnerPolicy() (owner.Policy, error) {
+	return owner.NewPolicy(d.policySettings())
+}
+
+// HasOwnerPolicy reports whether an execute node has a policy of its own, beside what its start asks of jobs.
+func (d *StartdSettings) HasOwnerPolicy() bool {
+	return d.Policy != (OwnerPolicy{}) && d.Policy != (OwnerPolicy{Preset: "always"}) || d.NeedsGuard()
+}
+
+// NeedsGuard reports whether an execute node needs the guard of its host, because its policy asks for what only that one sees.
+func (d *StartdSettings) NeedsGuard() bool {
+	p, err := d.OwnerPolicy()
+	return err != nil || p.NeedsGuard
+}
+
+// NeedsGuard reports whether one of the node's startds needs a guard.
+func (n *Node) NeedsGuard() bool {
+	return slices.ContainsFunc(n.Startds, func(d StartdSettings) bool { return d.NeedsGuard() })
+}
+
+func (d *StartdSettings) policySettings() owner.PolicySettings {
+	p := d.Policy
+	s := owner.PolicySettings{
+		Preset: p.Preset, Start: d.Start, Suspend: p.Suspend, Continue: p.Continue, Preempt: p.Preempt, Kill: p.Kill,
+		StartAfter: p.StartAfter, ResumeAfter: p.ResumeAfter, LeaveAfter: p.LeaveAfter, Vacate: p.Vacate,
+	}
+	if s.Start == "true" {
+		s.Start = "" // what fill puts in
+	}
+	return s
+}
+
+// readPolicy reads the settings of a policy that stand in a startd block. Its start was read before.
+func (s *blockReader) readPolicy(d *StartdSettings) {
+	to := &d.Policy
+	s.readSetting("policy", `"desktop"`, func(text string) error {
+		if _, ok := owner.PresetPolicy(text); !ok || text == "" {
+			return fmt.Errorf("%q is none of %s", text, owner.PresetNames())
+		}
+		to.Preset = text
+		return nil
+	})
+	s.readPolicyExpression("start", &d.Start, d.Attributes)
+	s.readPolicyExpression("suspend", &to.Suspend, d.Attributes)
+	s.readPolicyExpression("continue", &to.Continue, d.Attributes)
+	s.readPolicyExpression("preempt", &to.Preempt, d.Attributes)
+	s.readPolicyExpression("kill", &to.Kill, d.Attributes)
+	s.readPolicyExpression("rank", &d.Rank, d.Attributes)
+	s.readPositive("start_after", `"10m"`, &to.StartAfter)
+	s.readSetting("resume_after", `"5m"`, func(text string) (err error) {
+		if to.ResumeAfter, err = roost.ParseDuration(text); err == nil && to.ResumeAfter < owner.MinResumeDelay {
+			err = fmt.Errorf("it is less than %v, in which a key may go unheard", owner.MinResumeDelay)
+		}
+		return err
+	})
+	s.readPositive("leave_after", `"10m"`, &to.LeaveAfter)
+	s.readPositive("vacate_time", `"10m"`, &to.Vacate)
+}
+
+// readPolicyExpression reads an expression of a policy and says what in it can never be meant.
+func (s *blockReader) readPolicyExpression(name string, to *string, attributes map[string]string) {
+	s.readSetting(name, policyExamples[name], func(text string) error {
+		_, err := classad.ParseExpr(text)
+		*to = text
+		return err
+	})
+	attr, ok := s.body.Attributes[name]
+	if !ok || *to == "" {
+		return
+	}
+	for _, f := range owner.LintExpression(name, *to, slices.Sorted(maps.Keys(attributes))) {
+		at := wordPosition(attr.Expr, s.problemList, f.Word)
+		if f.MaybeIntended {
+			s.addWarning(at, f.Cure, "%s: %s", name, f.Cause)
+		} else {
+			s.addProblem(at, f.Cure, "%s: %s", name, f.Cause)
+		}
+	}
+}
+
+var policyExamples = map[string]string{
+	"start": `"TARGET.Walltime < 3600"`, "rank": `"TARGET.AccountingGroup == \"optics\" ? 10 : 0"`, "suspend": `"KeyboardIdle < 60"`, "continue": `"KeyboardIdle > 300"`,
+	"preempt": `"ActivityTimer > 600"`, "kill": `"ActivityTimer > 60"`,
+}
+
+// wordPosition is where a word stands in an expression that was written as one text on one line, or else where the expression does.
+func wordPosition(e hclsyntax.Expression, p *problemList, word string) hcl.Range {
+	at := e.Range()
+	if word == "" || at.Start.Line != at.End.Line || at.Start.Line > len(p.lines) {
+		return at
+	}
+	line := string(p.lines[at.Start.Line-1])
+	from := lineStartOffset(p, at.Start.Line)
+	begin, end := at.Start.Byte-from, min(at.End.Byte-from, len(line))
+	if begin < 0 || begin > end {
+		return at
+	}
+	i := strings.Index(strings.ToLower(line[begin:end]), strings.ToLower(word))
+	if i < 0 {
+		return at
+	}
+	column := at.Start.Column + len([]rune(line[begin:begin+i]))
+	start := hcl.Pos{Line: at.Start.Line, Column: column, Byte: at.Start.Byte + i}
+	return hcl.Range{Filename: at.Filename, Start: start, End: hcl.Pos{Line: start.Line, Column: column + len([]rune(word)), Byte: start.Byte + len(word)}}
+}
+
+func lineStartOffset(p *problemList, line int) int {
+	n := 0
+	for _, l := range p.lines[:line-1] {
+		n += len(l) + 1
+	}
+	return n
+}
+
+func (w fileWriter) writePolicy(p OwnerPolicy) {
+	w.writeText("policy", p.Preset)
+	w.writeText("suspend", p.Suspend)
+	w.writeText("continue", p.Continue)
+	w.writeText("preempt", p.Preempt)
+	w.writeText("kill", p.Kill)
+	w.writeDuration("start_after", p.StartAfter)
+	w.writeDuration("resume_after", p.ResumeAfter)
+	w.writeDuration("leave_after", p.LeaveAfter)
+	w.writeDuration("vacate_time", p.Vacate)
+}

@@ -1,0 +1,160 @@
+package e2e
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// submitNodesPool is a pool with three submit nodes.
+type submitNodesPool struct {
+	*hostPool
+	at  map[string]*hostPool // each as the one that commands are run at
+	ids map[string]string    // of a job at each
+}
+
+// submitNodes are their names and addresses.
+var submitNodes = map[string]string{"s1": "10.111.0.21", "s2": "10.111.0.22", "s3": "10.111.0.23"}
+
+func startSubmitNodes(t *testing.T) *submitNodesPool {
+	h := &submitNodesPool{hostPool: startHosts(t), at: map[string]*hostPool{}, ids: map[string]string{}}
+	for _, name := range slices.Sorted(maps.Keys(submitNodes)) {
+		h.addHost(name, submitNodes[name], h.issueCertificate(filepath.Join(h.dir, "ca"), name, auth.Schedd), func(n *config.Node) {
+			n.Schedd = &config.ScheddSettings{SocketMode: 0o666, Listen: []string{submitNodes[name] + ":9705"}}
+		}).start()
+		at := h.forSubtest(t)
+		at.nodes = maps.Clone(h.nodes)
+		at.nodes["submit"] = h.nodes[name]
+		h.at[name] = at
+	}
+	for name, at := range h.at {
+		h.awaitTrue(name+" serves", func() bool { _, _, code := at.runAs(someone, "jobs"); return code == 0 })
+		h.ids[name] = at.submitJob(fmt.Sprintf("job \"of-%s\" {\n  command = [\"sleep\", \"1000\"]\n  environment = { TOKEN = \"hunter2\" }\n}", name))
+	}
+	return h
+}
+
+// jobListing is what roost jobs prints of them.
+type jobListing struct {
+	Jobs        []struct{ ID, State string }
+	Unreachable []struct{ Node, Why string }
+}
+
+func (l *jobListing) containsJob(id string) bool {
+	return slices.ContainsFunc(l.Jobs, func(j struct{ ID, State string }) bool { return j.ID == id })
+}
+
+// listJobs lists the jobs of the pool from a node, and says how long that took.
+func (h *submitNodesPool) listJobs(from string) (l jobListing, took time.Duration) {
+	h.Helper()
+	began := time.Now()
+	h.at[from].queryJSON(&l, "jobs", "--all")
+	return l, time.Since(began)
+}
+
+// TestManySchedds shows the jobs of all schedds from each of them; one that is dead, or stands still, or is cut off, is named and holds nobody up for long.
+func TestManySchedds(t *testing.T) {
+	h := startSubmitNodes(t)
+	for from := range h.at {
+		h.awaitTrue("all jobs are seen from "+from, func() bool {
+			l, _ := h.listJobs(from)
+			return l.containsJob(h.ids["s1"]) && l.containsJob(h.ids["s2"]) && l.containsJob(h.ids["s3"])
+		})
+		for name, id := range h.ids {
+			if out := h.at[from].mustAs("show", id); !strings.Contains(out, "of-"+name) {
+				t.Errorf("roost show %s at %s: %s", id, from, out)
+			}
+			if out := h.at[from].mustAs("why", id); !strings.Contains(out, id) {
+				t.Errorf("roost why %s at %s: %s", id, from, out)
+			}
+		}
+	}
+	h.remoteJobCommands()
+	h.scheddIsKilled()
+	h.scheddIsStopped()
+	h.nodeIsCutOff()
+}
+
+// remoteJobCommands holds what can be done to the job of another node without being known there: nothing, and its secrets are not shown.
+func (h *submitNodesPool) remoteJobCommands() {
+	id := h.ids["s2"]
+	if out := h.at["s1"].mustAs("show", "--ad", id); strings.Contains(out, "hunter2") || !strings.Contains(out, "only its owner is shown") {
+		h.Errorf("roost show --ad %s at s1: %s", id, out)
+	}
+	if out := h.at["s2"].mustAs("show", "--ad", id); !strings.Contains(out, "hunter2") {
+		h.Errorf("roost show --ad %s at s2: %s", id, out)
+	}
+	for _, line := range []string{"rm", "hold", "release", "retry", "suspend", "resume", "checkpoint", "logs", "ssh"} {
+		for _, who := range []commandUser{someone, {0, 0}} {
+			if out, errs, code := h.at["s1"].runAs(who, line, id); code == 0 || !strings.Contains(out+errs, "in s2's queue") {
+				h.Errorf("roost %s %s at s1: exit %d, %s%s", line, id, code, out, errs)
+			}
+		}
+	}
+	if got := h.at["s2"].showTask(id).State; got != "idle" && got != "starting" && got != "running" {
+		h.Errorf("%s is %s", id, got)
+	}
+	out, errs, code := h.at["s1"].runAs(someone, "jobs", "--all", "--here")
+	if code != 0 || !strings.Contains(out, h.ids["s1"]) || strings.Contains(out, id) {
+		h.Errorf("roost jobs --here: exit %d, %s%s", code, out, errs)
+	}
+}
+
+// checkUnreachable holds that a list from s1 comes soon, has the job of s2, and names s3; and that a second one is quick.
+func (h *submitNodesPool) checkUnreachable(how string) {
+	h.Helper()
+	limits := []time.Duration{4 * time.Second, 1500 * time.Millisecond} // two seconds, and one and a half to start programs on a busy machine
+	for i, limit := range limits {
+		l, took := h.listJobs("s1")
+		h.Logf("%s, list %d: %v, %v", how, i+1, took.Round(time.Millisecond), l.Unreachable)
+		if !l.containsJob(h.ids["s1"]) || !l.containsJob(h.ids["s2"]) || l.containsJob(h.ids["s3"]) || !slices.ContainsFunc(l.Unreachable, func(u struct{ Node, Why string }) bool { return u.Node == "s3" }) {
+			h.Errorf("%s, list %d: %v", how, i+1, l)
+		}
+		if took > limit {
+			h.Errorf("%s, list %d took %v", how, i+1, took)
+		}
+	}
+	if _, errs, code := h.at["s1"].runAs(someone, "show", h.ids["s3"]); code == 0 || !strings.Contains(errs, "s3 did not answer") {
+		h.Errorf("%s: roost show: exit %d, %s", how, code, errs)
+	}
+}
+
+func (h *submitNodesPool) checkAllReachable(how string) {
+	h.Helper()
+	h.awaitTrue("s3 is back after it was "+how, func() bool { l, _ := h.listJobs("s1"); return l.containsJob(h.ids["s3"]) })
+}
+
+func (h *submitNodesPool) scheddIsKilled() {
+	h.nodes["s3"].killMaster()
+	h.checkUnreachable("dead")
+	h.nodes["s3"].start()
+	h.checkAllReachable("dead")
+}
+
+func (h *submitNodesPool) scheddIsStopped() {
+	pid := 0
+	h.awaitTrue("the schedd of s3", func() bool { pid = h.nodes["s3"].daemonPID("schedd"); return pid != 0 })
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		h.Fatal(err)
+	}
+	h.checkUnreachable("stopped")
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		h.Fatal(err)
+	}
+	h.checkAllReachable("stopped")
+}
+
+func (h *submitNodesPool) nodeIsCutOff() {
+	h.net.unplug("s3")
+	h.checkUnreachable("cut off")
+	h.net.replug("s3")
+	h.checkAllReachable("cut off")
+}

@@ -1,0 +1,122 @@
+package e2e
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// writtenFile is a kind of file below the directory of a pool or of a node: who reads it, and what a damaged one leads to.
+type writtenFile struct {
+	path         string // a regular expression
+	test         string // the package and the test that damages it at random; empty: nothing that is acknowledged rests on it
+	noTestReason string // where there is no test
+}
+
+// writtenFiles lists all files that daemons write. ROOST_DAMAGES=1000 has each of the tests try a thousand damages.
+func writtenFiles() []writtenFile {
+	return []writtenFile{
+		{`schedd/queue\.db(\.mark)?`, "schedd/journal TestRepairs", ""},
+		{`schedd/history\.db(\.mark)?`, "schedd/history TestDamage", ""},
+		{`(schedd|authority)/[a-z]+\.db\.(damaged-.*|new)`, "", "the file before a repair, which is for people"},
+		{`schedd/reserve`, "", "room that is kept for the log; what is in it is never read"},
+		{`schedd/notices/.*\.json`, "schedd/notify TestDamagedNotices", ""},
+		{`schedd/scripts/.*`, "", "named by its digest, which is compared"},
+		{`schedd/spool/.*`, "", "output of a task on its way to its user"},
+		{`(schedd|startd/[^/]+)/checkpoints?/.*`, "checkpoint/image TestDamage", ""},
+		{`(schedd|startd/[^/]+)/images/.*`, "checkpoint/image TestDamage", ""},
+		{`schedd/logins/logins\.json`, "internal/login TestDamage", ""},
+		{`(authority|schedd/logins)/authority\.db(\.mark)?`, "internal/authority TestRepair", ""},
+		{`(authority|schedd/logins)/ca\.(pem|key)`, "internal/authority TestDamagedKeys", ""},
+		{`(authority|pki|schedd/logins)/.*crl\.pem(\.copy)?`, "internal/pki TestDamagedRevocations", ""},
+		{`(authority|pki|schedd/logins)/.*\.(pem|key)`, "internal/pki TestDamage", ""},
+		{`negotiator/replica/.*`, "internal/replica TestDamage", ""},
+		{`startd/[^/]+/claims/[0-9]+/(claim|attempt)`, "startd TestDamage", ""},
+		{`startd/[^/]+/claims/generation`, "startd TestDamage", ""},
+		{`startd/[^/]+/(reliability|today)`, "startd TestDamage", ""},
+		{`startd/[^/]+/claims/[0-9]+/journal`, "startd/starter/proto TestDamage", ""},
+		{`startd/[^/]+/claims/[0-9]+/(starter\.log|lock|ready|log|sock|box|pid)`, "", "of the running starter: a lock, or words for people"},
+		{`startd/[^/]+/(io|scratch|tmp|jobs)/.*`, "", "the task's own data"},
+		{`run/.*`, "", "what is so now: written anew at each start"},
+		{`(etc|log)/.*`, "", "text that people read or write"},
+	}
+}
+
+// checkWritten holds the files of the script's pool against the list.
+func checkWritten(ts *testscript.TestScript, neg bool, args []string) {
+	dir := scriptPoolOf(ts).options.Dir
+	rows := make([]*regexp.Regexp, 0, 32)
+	for _, w := range writtenFiles() {
+		rows = append(rows, regexp.MustCompile("^"+w.path+"$"))
+	}
+	n := 0
+	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // what has just gone
+		}
+		name := strings.TrimPrefix(path, dir+"/")
+		for _, row := range rows {
+			if row.MatchString(name) {
+				n++
+				return nil
+			}
+		}
+		ts.Fatalf("a daemon writes %s: say in writtenFiles which test damages it", name)
+		return nil
+	}))
+	if n < 10 {
+		ts.Fatalf("%d files are in %s", n, dir)
+	}
+}
+
+// damageWords flips two bits of each place in a file that has some words.
+func damageWords(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: damage file words")
+	}
+	b, err := os.ReadFile(args[0])
+	ts.Check(err)
+	places := 0
+	for at := bytes.Index(b, []byte(args[1])); at >= 0; at = bytes.Index(b, []byte(args[1])) {
+		b[at+1] ^= 5
+		places++
+	}
+	if places == 0 {
+		ts.Fatalf("%s has no %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(args[0], b, 0o600))
+}
+
+// Each file of a daemon has a test that damages it, which is there and damages as many times as ROOST_DAMAGES says.
+func TestWrittenFiles(t *testing.T) {
+	for _, w := range writtenFiles() {
+		if w.test == "" {
+			if w.noTestReason == "" {
+				t.Errorf("%s has neither a test nor a reason", w.path)
+			}
+			continue
+		}
+		dir, name, _ := strings.Cut(w.test, " ")
+		sources, err := filepath.Glob("../../" + dir + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, source := range sources {
+			text, err := os.ReadFile(source)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || bytes.Contains(text, []byte("func "+name+"(")) && bytes.Contains(text, []byte("damage."))
+		}
+		if !found {
+			t.Errorf("%s: %s has no %s that uses internal/damage", w.path, dir, name)
+		}
+	}
+}

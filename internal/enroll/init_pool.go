@@ -1,0 +1,87 @@
+package enroll
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/authority"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/pki"
+)
+
+// InitOptions is a pool that begins on this machine.
+type InitOptions struct {
+	NodePaths
+	Pool    string // the machine's name unless set
+	Address string // HOST[:PORT] of the authority; this machine's own unless set
+	Server  bool   // jobs run on this machine, too
+}
+
+// Init makes the pool's authority, this machine's key and certificate, and its node file. It returns the node, and a first token for a server. Nothing is started.
+func Init(f InitOptions) (node *config.Node, token string, err error) {
+	if err := f.checkUnused(); err != nil {
+		return nil, "", err
+	}
+	n, err := f.node()
+	if err != nil {
+		return nil, "", err
+	}
+	if err := f.makeDirs(); err != nil {
+		return nil, "", err
+	}
+	request, err := pki.Request(n.TLS.Key)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := filepath.Join(f.Dir(), "authority")
+	leaf, ca, err := authority.Init(dir, authority.InitialNode{Pool: n.Pool, Name: n.Name, Roles: n.CertificateRoles(), Request: request})
+	if err != nil {
+		return nil, "", err
+	}
+	if err := errors.Join(pki.SaveAuthority(n.TLS, ca), pki.SaveCertificate(n.TLS, leaf)); err != nil {
+		return nil, "", err
+	}
+	if token, err = authority.CreateTokenAt(dir, n.Name, authority.Server, time.Hour); err != nil {
+		return nil, "", err
+	}
+	node, err = f.writeNodeFile(n, "Written by roost init: the pool begins here.")
+	return node, token, err
+}
+
+// node is what the machine will be.
+func (f InitOptions) node() (*config.Node, error) {
+	host, port := "", authorityPort
+	var err error
+	if f.Address == "" {
+		host, err = ownAddress()
+	} else {
+		host, port, err = SplitHostPort(f.Address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := config.HostName()
+	pool := f.Pool
+	if pool == "" {
+		pool = name
+	}
+	if !config.IsValidName(pool) {
+		return nil, fmt.Errorf("pool %q: %w: a name has letters, digits, \".\", \"-\" and \"_\", at most 64 of them", pool, roost.Usage)
+	}
+	if err := checkPortFree(host, port, port+collectorPort, port+negotiatorPort, port+startdPort, port+scheddPort); err != nil {
+		return nil, err
+	}
+	n := f.newNode(name, pool)
+	n.Schedd.Listen = []string{joinHostPort(host, port+scheddPort)}
+	n.Authority = &config.AuthoritySettings{Listen: []string{joinHostPort(host, port)}}
+	n.Collector = &config.CollectorSettings{Listen: []string{joinHostPort(host, port+collectorPort)}}
+	n.Negotiator = &config.NegotiatorSettings{Listen: []string{joinHostPort(host, port+negotiatorPort)}}
+	n.AuthorityAt, n.Collectors, n.Negotiators = n.Authority.Listen[0], n.Collector.Listen, n.Negotiator.Listen
+	if f.Server {
+		n.Startds = []config.StartdSettings{{Name: name, Listen: []string{joinHostPort(host, port+startdPort)}}}
+	}
+	return n, nil
+}

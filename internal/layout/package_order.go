@@ -1,0 +1,171 @@
+package layout
+
+// packageOrder is one package in the order of the house. It imports only packages that stand above it.
+type packageOrder struct {
+	path string // below the module
+	pure bool   // no I/O, no goroutines, no clock, no global randomness
+}
+
+// packageOrders is the import order, from the words that everybody speaks down to the programs.
+func packageOrders() []packageOrder {
+	return []packageOrder{
+		{".", true},
+		{"classad", true},
+		{"internal/suggest", true},
+		{"internal/mutant", true},
+		{"internal/filesum", true},
+		{"internal/damage", false},
+		{"internal/attack", false},
+		{"gpu", true},
+		{"checkpoint", true},
+
+		{"collector/adstore", true},
+		{"negotiator/fairshare", true},
+		{"negotiator/timeline", true},
+		{"negotiator/ledger", true},
+		{"negotiator/blackhole", true},
+		{"negotiator/match", true},
+		{"negotiator/cellstate", true},
+		{"schedd/queue", true},
+		{"schedd/table", true},
+		{"schedd/slotshare", true},
+		{"schedd/dispatch", true},
+		{"schedd/selfplace", true},
+		{"startd/reclaim", true},
+		{"startd/owner", true},
+		{"startd/slot", true},
+		{"startd/desktop", true},
+		{"startd/starter/proto", true},
+		{"internal/submit", true},
+		{"internal/pbs", true},
+		{"internal/qmgr", true},
+		{"internal/qstat", true},
+		{"internal/pbsnodes", true},
+		{"internal/translate", true},
+		{"internal/swf", true},
+		{"internal/sim/lublin", true},
+		{"internal/plot", true},
+		{"internal/sim/eventloop", true},
+		{"internal/sim/consensus", true},
+		{"internal/sim", true},
+		{"internal/sim/packing", true},
+		{"internal/sim/whatif", true},
+		{"internal/sim/audit", true},
+		{"internal/sim/faults", true},
+
+		{"internal/failpoint", false},
+		{"internal/boottime", false},
+		{"internal/account", false},
+		{"internal/auth", false},
+		{"internal/wire", false},
+		{"internal/rpc", false},
+		{"internal/boltfile", false},
+		{"internal/replica", false},
+		{"internal/config", false},
+		{"internal/pki", false},
+		{"internal/login", false},
+		{"internal/daemon", false},
+		{"internal/adclient", false},
+		{"internal/userfiles", false},
+		{"internal/script", false},
+		{"internal/kernfs", false},
+		{"internal/cgroup", false},
+		{"gpu/nvml", false},
+		{"gpu/nvml/fakelib", false},
+		{"checkpoint/image", false},
+		{"checkpoint/criu", false},
+		{"checkpoint/store", false},
+
+		{"schedd/journal", false},
+		{"schedd/history", false},
+		{"schedd/notify", false},
+		{"startd/starter", false},
+		{"startd/starterclient", false},
+		{"startd/shell", false},
+		{"startd/idle", false},
+		{"startd/guard", false},
+
+		{"collector", false},
+		{"negotiator", false},
+		{"schedd", false},
+		{"startd", false},
+		{"checkpoint/server", false},
+		{"internal/sim/pool", true}, // it drives the loops of daemons
+		{"internal/sim/hrm", true},
+		{"internal/sim/fuzz", true},
+		{"internal/sim/workload", true},
+
+		{"internal/authority", false},
+		{"internal/authority/caclient", false},
+		{"man", false},
+		{"etc", false},
+		{"internal/enroll", false},
+		{"internal/master", false},
+		{"internal/cli", false},
+		{"cmd/roost", false},
+		{"cmd/roost-starter", false},
+
+		{"internal/layout", false},
+		{"internal/vmimage", false},
+		{"internal/e2e", false},
+		{"bench/gauge", false},
+		{"bench", false},
+		{"bench/peers", false},
+	}
+}
+
+// daemons are the trees that never import each other: they meet on the wire.
+func daemons() []string {
+	return []string{"collector", "negotiator", "schedd", "startd", "checkpoint/server"}
+}
+
+// sharedCores are what a package of one daemon may import of another all the same, and nothing else of it may. Where schedds place batch requests on their
+// own copies of the cell, two minds that differ would only conflict: the one that plans for the leader, which is pure, plans for them, too.
+func sharedCores() map[string][]string {
+	return map[string][]string{"schedd/selfplace": {"negotiator/match", "negotiator/fairshare"}}
+}
+
+// libraries says which packages may import each third-party library, by the beginning of its path.
+func libraries() map[string][]string {
+	return map[string][]string{
+		"github.com/hashicorp/raft":                {"internal/replica"},
+		"github.com/hashicorp/raft-wal":            {"internal/replica"},
+		"github.com/anishathalye/porcupine":        {"internal/replica"},
+		"github.com/hashicorp/go-hclog":            {"internal/replica"},
+		"github.com/hashicorp/hcl/v2":              {"internal/submit", "internal/config"},
+		"github.com/zclconf/go-cty":                {"internal/submit", "internal/config"},
+		"go.etcd.io/bbolt":                         {"internal/boltfile", "schedd/journal", "schedd/history", "negotiator", "internal/authority"},
+		"github.com/urfave/cli/v2":                 {"internal/cli", "cmd/roost"},
+		"github.com/vbauerster/mpb/v8":             {"internal/cli"},
+		"golang.org/x/term":                        {"internal/cli"},
+		"golang.org/x/time":                        {"internal/adclient", "collector", "negotiator", "schedd", "startd"},
+		"golang.org/x/sync":                        {"internal/rpc", "internal/adclient", "collector", "negotiator", "schedd", "startd", "internal/cli", "bench", "bench/peers"},
+		"google.golang.org/grpc/credentials":       {"internal/rpc", "internal/auth", "internal/login", "internal/authority", "internal/authority/caclient"},
+		"google.golang.org/grpc":                   {"internal/wire", "internal/rpc", "internal/auth", "internal/replica", "internal/adclient", "collector", "negotiator", "schedd", "startd", "startd/guard", "checkpoint/server", "internal/authority", "internal/authority/caclient", "internal/cli", "internal/e2e", "bench"},
+		"google.golang.org/protobuf":               {"checkpoint/criu", "checkpoint/store", "internal/wire", "internal/rpc", "internal/adclient", "collector", "negotiator", "negotiator/ledger", "schedd", "schedd/journal", "schedd/queue", "startd", "startd/guard", "internal/cli", "bench"},
+		"github.com/containerd/cgroups/v3":         {"internal/cgroup"},
+		"github.com/opencontainers/runtime-spec":   {"internal/cgroup"},
+		"github.com/checkpoint-restore/go-criu/v7": {"checkpoint/criu"},
+		"github.com/NVIDIA/go-nvml":                {"gpu/nvml"},
+		"github.com/klauspost/compress":            {"checkpoint/image"},
+		"github.com/godbus/dbus/v5":                {"startd/idle"},
+		"gonum.org/v1/plot":                        {"internal/plot"},
+		"github.com/creack/pty":                    {"startd/shell", "internal/e2e"},
+		"golang.org/x/sys":                         {"internal/boottime", "internal/kernfs", "internal/cgroup", "checkpoint/image", "checkpoint/criu", "internal/daemon", "internal/userfiles", "internal/rpc", "internal/authority/caclient", "internal/enroll", "internal/master", "internal/cli", "startd", "startd/starterclient", "startd/starter", "startd/shell", "startd/idle", "startd/guard", "schedd", "schedd/journal", "cmd/roost", "cmd/roost-starter", "internal/e2e", "bench", "bench/peers"},
+	}
+}
+
+// impurePackages are the packages of the standard library that a pure package may not import, with everything below them.
+func impurePackages() []string {
+	return []string{"os", "net", "syscall", "io/ioutil", "sync", "math/rand", "crypto/rand", "runtime", "log", "path/filepath", "context", "plugin", "database", "testing"}
+}
+
+// clockFuncs are the functions of package time that look at a clock or wait for it.
+func clockFuncs() []string {
+	return []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}
+}
+
+// vagueNames are names that say nothing of what is in a package.
+func vagueNames() []string {
+	return []string{"util", "utils", "common", "helper", "helpers", "types", "structs", "manager", "base", "misc"}
+}

@@ -1,0 +1,103 @@
+package master
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+)
+
+// NodeState is what the master writes down about its daemons, in run/master.json below the node's directory.
+type NodeState struct {
+	PID     int           `json:"pid"` // of the master
+	Node    string        `json:"node"`
+	Config  string        `json:"config"` // the node file
+	Ready   bool          `json:"ready"`  // every daemon has served once
+	Daemons []DaemonState `json:"daemons"`
+}
+
+// DaemonState is one daemon in a NodeState.
+type DaemonState struct {
+	Role     string    `json:"role"`
+	Name     string    `json:"name"` // of a startd; empty for the others
+	PID      int       `json:"pid"`  // 0: it is not running
+	Ready    bool      `json:"ready"`
+	Started  time.Time `json:"started"` // the process of that PID
+	Restarts int       `json:"restarts"`
+	LastExit string    `json:"last_exit,omitempty"` // how the process before ended, and its last words
+	Log      string    `json:"log"`
+}
+
+func statePath(dir string) string { return filepath.Join(dir, "run", "master.json") }
+func lockPath(dir string) string  { return filepath.Join(dir, "run", "master.lock") }
+
+// ReadState reads what the master of the node in dir wrote down. Running reports whether that master is still there.
+func ReadState(dir string) (state *NodeState, running bool, err error) {
+	text, err := os.ReadFile(statePath(dir))
+	if err != nil {
+		return nil, false, fmt.Errorf("master in %s: %w: %w", dir, roost.NotFound, err)
+	}
+	state = new(NodeState)
+	if err := json.Unmarshal(text, state); err != nil {
+		return nil, false, fmt.Errorf("%s: %w", statePath(dir), err)
+	}
+	lock, err := os.Open(lockPath(dir))
+	if err != nil {
+		return state, false, nil
+	}
+	defer lock.Close()
+	held := unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	return state, errors.Is(held, unix.EWOULDBLOCK), nil
+}
+
+// save replaces the file in one step, so that a reader never sees half of it.
+func (s *NodeState) save(dir string) error {
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return err
+	}
+	next := statePath(dir) + ".new"
+	if err := os.WriteFile(next, append(text, '\n'), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(next, statePath(dir))
+}
+
+// takeLock makes this process the only master in dir until the file is closed or the process ends.
+func takeLock(dir string) (*os.File, error) {
+	f, err := os.OpenFile(lockPath(dir), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("lock of %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder := make([]byte, 32)
+		n, _ := f.ReadAt(holder, 0)
+		f.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock of %s: %w", dir, err)
+		}
+		return nil, fmt.Errorf("%s: %w: a pool runs there already, under process %s; stop that one, or choose another directory with --dir",
+			dir, roost.Conflict, strings.TrimSpace(string(holder[:n])))
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock of %s: %w", dir, err)
+	}
+	if _, err := fmt.Fprintf(f, "%d\n", os.Getpid()); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("lock of %s: %w", dir, err)
+	}
+	return f, nil
+}
+
+func (s *NodeState) equal(t *NodeState) bool {
+	return s.PID == t.PID && s.Ready == t.Ready && slices.Equal(s.Daemons, t.Daemons)
+}

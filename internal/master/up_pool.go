@@ -1,0 +1,196 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+)
+
+// UpOptions says what pool Up makes.
+type UpOptions struct {
+	Dir     string         // where; config.PoolDir chooses if it is empty
+	Nodes   int            // execute nodes; 1 unless set
+	CPUs    roost.MilliCPU // what all nodes hand out together; what the machine has unless set
+	Memory  roost.Bytes    // likewise
+	Desktop bool           // its nodes run tasks only while nobody uses the machine
+	Stdout  io.Writer      // for the few lines that say that the pool is ready; nil for none
+	Program string         // as in RunOptions
+}
+
+// maxNodes bounds the nodes of one machine: each is a process.
+const maxNodes = 256
+
+// Up runs a whole pool on this machine until ctx ends: one collector, negotiator and schedd and some startds, on unix sockets below a
+// directory that only this user can change, in one that only this user can enter. When it returns only the directory is left.
+func Up(ctx context.Context, opt UpOptions) error {
+	if opt.Nodes == 0 {
+		opt.Nodes = 1
+	}
+	if opt.Nodes < 1 || opt.Nodes > maxNodes {
+		return fmt.Errorf("nodes: %w: %d is not between 1 and %d", roost.Usage, opt.Nodes, maxNodes)
+	}
+	dir, err := config.PoolDir(opt.Dir, os.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := makePrivateDir(dir); err != nil {
+		return err
+	}
+	began := time.Now()
+	lock, err := prepareDirs(&config.Node{Dir: dir}, 0o700, 0o700)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	node, err := writeNode(dir, opt)
+	if err != nil {
+		return err
+	}
+	log, err := openLog(filepath.Join(node.LogDir(), "master.log"), int64(maxLog))
+	if err != nil {
+		return fmt.Errorf("log: %w: %w", roost.NoOutput, err)
+	}
+	defer log.Close()
+	return run(ctx, node, RunOptions{Program: opt.Program, Log: log, Strict: true, Sweep: true, Ready: func() {
+		if opt.Stdout != nil {
+			io.WriteString(opt.Stdout, welcomeText(node, time.Since(began), os.Getenv))
+		}
+	}})
+}
+
+// makePrivateDir makes the directory, or makes sure that it is this user's alone to change: who could write there could take over the pool.
+// The mode of one that is there already is left as it is: it may be a home directory, or /tmp.
+func makePrivateDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return fmt.Errorf("directory %s: %w: %w", dir, roost.NoOutput, err)
+	}
+	if int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("directory %s: %w: it belongs to user %d; choose another with --dir", dir, roost.PermissionDenied, st.Uid)
+	}
+	if st.Mode&0o022 != 0 {
+		return fmt.Errorf("directory %s: %w: others can write to it (mode %04o); choose another with --dir", dir, roost.PermissionDenied, st.Mode&0o7777)
+	}
+	return nil
+}
+
+// writeNode writes the node file of the pool and loads it as the daemons will.
+func writeNode(dir string, opt UpOptions) (*config.Node, error) {
+	file := filepath.Join(dir, "etc", "node.hcl")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return nil, fmt.Errorf("directory %s: %w: %w", filepath.Dir(file), roost.NoOutput, err)
+	}
+	text := append([]byte("# Written by roost up at each start: changes made here are lost.\n\n"), config.Write(singleHostNode(dir, opt))...)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return nil, fmt.Errorf("node file: %w: %w", roost.NoOutput, err)
+	}
+	return config.Load(file)
+}
+
+// singleHostNode is the node of a pool on one machine. Root runs jobs there as well as anybody: it is nobody else's pool.
+func singleHostNode(dir string, opt UpOptions) *config.Node {
+	host := config.HostName()
+	n := &config.Node{
+		Name: host, Dir: dir,
+		Collector: &config.CollectorSettings{}, Negotiator: &config.NegotiatorSettings{}, Schedd: &config.ScheddSettings{AllowRoot: true},
+	}
+	share := nodeResources(opt, machineResources(dir))
+	for i := range opt.Nodes {
+		d := config.StartdSettings{Name: host, Resources: share, AllowRoot: true}
+		if opt.Desktop {
+			d.Policy.Preset = "desktop"
+		}
+		if opt.Nodes > 1 {
+			d.Name = fmt.Sprintf("n%d.%s", i+1, host[:min(len(host), 59)])
+		}
+		n.Startds = append(n.Startds, d)
+	}
+	if opt.Desktop {
+		n.Owner.File = filepath.Join(dir, "etc", "owner.hcl")
+	}
+	return n
+}
+
+// nodeResources is what each node hands out. One node that is told nothing measures the machine itself.
+func nodeResources(opt UpOptions, whole roost.Resources) roost.Resources {
+	if opt.Nodes == 1 {
+		return roost.Resources{CPU: opt.CPUs, Memory: opt.Memory}
+	}
+	if opt.CPUs > 0 {
+		whole.CPU = opt.CPUs
+	}
+	if opt.Memory > 0 {
+		whole.Memory = opt.Memory
+	}
+	n := roost.Bytes(opt.Nodes)
+	return roost.Resources{
+		CPU:    divideCores(whole.CPU, opt.Nodes),
+		Memory: whole.Memory / n / roost.MiB * roost.MiB,
+		Disk:   whole.Disk / n / roost.MiB * roost.MiB,
+	}
+}
+
+// divideCores divides into whole cores, at least one each: a machine with fewer cores than nodes runs them by turns.
+func divideCores(cpu roost.MilliCPU, nodes int) roost.MilliCPU {
+	return max(cpu/roost.MilliCPU(nodes)/1000*1000, 1000)
+}
+
+// machineResources measures what nodes have to divide.
+func machineResources(dir string) roost.Resources {
+	r := roost.Resources{CPU: roost.MilliCPU(runtime.NumCPU()) * 1000}
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) == nil {
+		r.Memory = roost.Bytes(uint64(info.Totalram) * uint64(info.Unit))
+	}
+	var fs unix.Statfs_t
+	if unix.Statfs(dir, &fs) == nil {
+		r.Disk = roost.Bytes(fs.Bavail * uint64(fs.Bsize))
+	}
+	return r
+}
+
+// welcomeText is what a person sees who has just started a pool.
+func welcomeText(n *config.Node, took time.Duration, getenv func(string) string) string {
+	var b strings.Builder
+	cpus := roost.MilliCPU(runtime.NumCPU()) * 1000
+	if c := n.Startds[0].Resources.CPU; c > 0 {
+		cpus = c * roost.MilliCPU(len(n.Startds))
+	}
+	nodes := "1 node"
+	if len(n.Startds) > 1 {
+		nodes = fmt.Sprintf("%d nodes", len(n.Startds))
+	}
+	fmt.Fprintf(&b, "A pool is up after %v: %s, %v cpus, in %s\n\n", took.Round(time.Millisecond), nodes, cpus, n.Dir)
+	fmt.Fprintf(&b, "In another terminal:\n\n")
+	if usual, err := config.PoolDir("", getenv); err != nil || usual != n.Dir || getenv("ROOST_DIR") != "" {
+		fmt.Fprintf(&b, "    export ROOST_DIR=%s\n", shellQuote(n.Dir))
+	}
+	b.WriteString("    roost run -- echo hello     run a command in the pool\n")
+	b.WriteString("    roost submit job.hcl        submit a job file\n")
+	b.WriteString("    roost jobs                  see how it goes\n\n")
+	b.WriteString("Ctrl-C stops the pool. Jobs that are waiting go on when it is started again.\n")
+	return b.String()
+}
+
+// shellQuote makes one word of a path for a shell.
+func shellQuote(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}

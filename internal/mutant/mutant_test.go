@@ -1,0 +1,56 @@
+package mutant
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each bug has a name and a promise, each promise a bug, and each bug a place in the code that runs.
+func TestAll(t *testing.T) {
+	broken, seen, placed := map[int]bool{}, map[string]bool{}, map[string]int{}
+	for _, b := range All() {
+		if b.String() == "" || seen[b.String()] || b.Guarantee() < 1 || b.Guarantee() > 12 {
+			t.Errorf("bug %d is named %q, and breaks P%d", b, b, b.Guarantee())
+		}
+		broken[b.Guarantee()], seen[b.String()] = true, true
+	}
+	if len(broken) != 12 || len(All()) < 12 {
+		t.Errorf("%d bugs break %d promises", len(All()), len(broken))
+	}
+	for _, dir := range []string{"schedd", "startd", "negotiator", "internal/sim/consensus"} {
+		err := filepath.WalkDir("../../"+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok || len(call.Args) != 1 {
+					return true
+				}
+				f, ok := call.Fun.(*ast.SelectorExpr)
+				if arg, is := call.Args[0].(*ast.SelectorExpr); ok && is && f.Sel.Name == "Active" {
+					if pkg, ok := f.X.(*ast.Ident); ok && pkg.Name == "mutant" {
+						placed[arg.Sel.Name]++
+					}
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(placed) != len(All()) {
+		t.Errorf("%d bugs have names, and there are places for %v", len(All()), placed)
+	}
+}

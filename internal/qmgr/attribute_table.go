@@ -1,0 +1,270 @@
+package qmgr
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+func (o *Object) countLimits(queue func(*ledger.QueuePolicy) *ledger.CountLimits, pool func(*ledger.PoolLimits) *ledger.CountLimits) *ledger.CountLimits {
+	if o.Queue != nil {
+		return queue(o.Queue)
+	}
+	return pool(&o.Pool)
+}
+
+func (o *Object) runLimits() *ledger.CountLimits {
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.Running }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Running })
+}
+
+func (o *Object) queueLimits() *ledger.CountLimits {
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.Queued }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.Queued })
+}
+
+func (o *Object) softRunLimits() *ledger.CountLimits {
+	return o.countLimits(func(q *ledger.QueuePolicy) *ledger.CountLimits { return &q.RunningSoft }, func(p *ledger.PoolLimits) *ledger.CountLimits { return &p.RunningSoft })
+}
+
+// queueOnly is an attribute that the server has otherwise.
+func queueOnly(r attributeSpec) attributeSpec {
+	r.server = false
+	return r
+}
+
+// runAmountLimits is how much may run, or should.
+func runAmountLimits(o *Object, soft bool) *ledger.AmountLimits {
+	switch {
+	case o.Queue != nil && soft:
+		return &o.Queue.RunningSoftAmounts
+	case o.Queue != nil:
+		return &o.Queue.RunningAmounts
+	case soft:
+		return &o.Pool.RunningSoftAmounts
+	}
+	return &o.Pool.RunningAmounts
+}
+
+// extentOf and amountOf choose between what a queue and the pool have alike.
+func extentOf(queue func(*ledger.QueuePolicy) *ledger.ResourceRange, pool func(*ledger.PoolLimits) *ledger.ResourceRange) func(o *Object) *ledger.ResourceRange {
+	return func(o *Object) *ledger.ResourceRange {
+		if o.Queue != nil {
+			return queue(o.Queue)
+		}
+		return pool(&o.Pool)
+	}
+}
+
+func amountOf(queue func(*ledger.QueuePolicy) *ledger.AmountLimits, pool func(*ledger.PoolLimits) *ledger.AmountLimits) func(o *Object) *ledger.AmountLimits {
+	return func(o *Object) *ledger.AmountLimits {
+		if o.Queue != nil {
+			return queue(o.Queue)
+		}
+		return pool(&o.Pool)
+	}
+}
+
+// accessOf is a queue's, or the pool's, made if it has none.
+func accessOf(o *Object) *ledger.QueueAccess {
+	at := &o.Pool.Access
+	if o.Queue != nil {
+		at = &o.Queue.Access
+	}
+	if *at == nil {
+		*at = &ledger.QueueAccess{}
+	}
+	return *at
+}
+
+// attributeTable is the table of all attributes, in the order in which they are told.
+func attributeTable() []attributeSpec {
+	arrays := numberAttribute("max_array_size", func(o *Object) **int64 {
+		if o.Queue != nil {
+			return &o.Queue.MaxArray
+		}
+		return &o.Pool.MaxArray
+	}, parseCount, countText)
+	arrays.server = true
+	own := arrays.text
+	arrays.text = func(o *Object) []string {
+		if ownValues := own(o); ownValues != nil || o.Queue != nil || o.MaxTasks == 0 {
+			return ownValues
+		}
+		return []string{countText(o.MaxTasks)}
+	}
+	all := []attributeSpec{
+		{name: "queue_type", queue: true, text: typeText, set: setType, unset: func(o *Object) { o.Queue.Routing, o.Queue.Destinations = false, nil }},
+		{name: "band", queue: true, text: bandText, set: setBand, unset: func(o *Object) { o.Queue.Band = "" }},
+		{name: "Priority", queue: true, text: priorityText, set: setPriority, unset: func(o *Object) { o.Queue.Priority = 0 }},
+		schedulingText(),
+		serverText("comment", func(o *Object) *string { return &o.Pool.Comment }),
+		usersAttribute("managers", func(o *Object) *[]string { return &o.Managers }), usersAttribute("operators", func(o *Object) *[]string { return &o.Operators }),
+		availableAmounts(),
+		{name: "default_queue", server: true, text: defaultText, set: setDefault, unset: func(o *Object) { o.DefaultQueue = "" }},
+		fixedAttribute("query_other_jobs", "True"),
+		limitAttribute("max_queued", (*Object).queueLimits),
+		amountLimitAttribute("max_queued_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.QueuedAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.QueuedAmounts })),
+	}
+	for _, r := range []struct {
+		name string
+		at   func(o *Object) *ledger.ACL
+	}{
+		{"acl_user", func(o *Object) *ledger.ACL { return &accessOf(o).Users }}, {"acl_group", func(o *Object) *ledger.ACL { return &accessOf(o).Groups }},
+		{"acl_host", func(o *Object) *ledger.ACL { return &accessOf(o).Hosts }},
+	} {
+		enable, entries := boolAttribute(r.name+"_enable", func(o *Object) *bool { return &r.at(o).Enforced }, false), listAttribute(r.name+"s", func(o *Object) *[]string { return &r.at(o).Entries })
+		enable.server, entries.server = true, true
+		all = append(all, enable, entries)
+	}
+	running := func(o *Object) *ledger.CountLimits { return o.runLimits() }
+	return append(all,
+		listAttribute("allowed_users", func(o *Object) *[]string { return &o.Queue.Users }), listAttribute("allowed_groups", func(o *Object) *[]string { return &o.Queue.Groups }),
+		boolAttribute("route_held_jobs", func(o *Object) *bool { return &o.Queue.RouteHeld }, false), boolAttribute("route_waiting_jobs", func(o *Object) *bool { return &o.Queue.RouteWaiting }, false),
+		boolAttribute("from_route_only", func(o *Object) *bool { return &o.Queue.FromRouteOnly }, false),
+		amountsAttribute("resources_max", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.MaxResources }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MaxResources })),
+		amountsAttribute("resources_min", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.MinResources }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.MinResources })),
+		amountsAttribute("resources_default", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.Defaults }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.Defaults })),
+		amountsAttribute("default_chunk", extentOf(func(q *ledger.QueuePolicy) *ledger.ResourceRange { return &q.DefaultChunk }, func(p *ledger.PoolLimits) *ledger.ResourceRange { return &p.DefaultChunk })),
+		listAttribute("route_destinations", func(o *Object) *[]string { return &o.Queue.Destinations }),
+		arrays,
+		numberAttribute("kill_delay", func(o *Object) **int64 { return &o.Queue.KillDelay }, parseCount, countText),
+		limitAttribute("max_run", running),
+		amountLimitAttribute("max_run_res", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.RunningAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningAmounts })),
+		limitAttribute("max_run_soft", (*Object).softRunLimits),
+		amountLimitAttribute("max_run_res_soft", amountOf(func(q *ledger.QueuePolicy) *ledger.AmountLimits { return &q.RunningSoftAmounts }, func(p *ledger.PoolLimits) *ledger.AmountLimits { return &p.RunningSoftAmounts })),
+		queueOnly(oldAmountLimitAttribute("resources_available", "o:"+anyEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) })),
+		oldLimitAttribute("max_user_run_soft", "u:"+eachEntity, (*Object).softRunLimits, true), oldLimitAttribute("max_group_run_soft", "g:"+eachEntity, (*Object).softRunLimits, true),
+		oldAmountLimitAttribute("max_user_res", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }), oldAmountLimitAttribute("max_group_res", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, false) }),
+		oldAmountLimitAttribute("max_user_res_soft", "u:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, true) }), oldAmountLimitAttribute("max_group_res_soft", "g:"+eachEntity, func(o *Object) *ledger.AmountLimits { return runAmountLimits(o, true) }),
+		oldLimitAttribute("max_running", "o:"+anyEntity, running, true), oldLimitAttribute("max_user_run", "u:"+eachEntity, running, true), oldLimitAttribute("max_group_run", "g:"+eachEntity, running, true),
+		oldLimitAttribute("max_queuable", "o:"+anyEntity, (*Object).queueLimits, false), oldLimitAttribute("max_user_queuable", "u:"+eachEntity, (*Object).queueLimits, false),
+		fixedAttribute("job_history_enable", "True"),
+		boolAttribute("enabled", func(o *Object) *bool { return &o.Queue.Enabled }, true), boolAttribute("started", func(o *Object) *bool { return &o.Queue.Started }, true),
+	)
+}
+
+func typeText(o *Object) []string {
+	if o.Queue.Routing {
+		return []string{"Route"}
+	}
+	return []string{"Execution"}
+}
+
+func setType(o *Object, op, text string) error {
+	switch t := strings.ToLower(text); {
+	case op != "=" || t == "":
+	case strings.HasPrefix("execution", t):
+		o.Queue.Routing = false
+		return nil
+	case strings.HasPrefix("route", t):
+		o.Queue.Routing = true
+		return nil
+	}
+	return fmt.Errorf("%w: %q is neither Execution nor Route", errValue, text)
+}
+
+func bandText(o *Object) []string {
+	switch {
+	case o.Queue.Band != "":
+		return []string{o.Queue.Band}
+	case o.Queue.Priority >= expressPriority: // else it would be another's, were this read back
+		return []string{roost.BatchBand.String()}
+	}
+	return nil
+}
+
+func setBand(o *Object, op, text string) error {
+	if _, err := roost.ParsePriorityBand(text); err != nil || op != "=" {
+		return fmt.Errorf("%w: %q is not a band", errValue, text)
+	}
+	o.Queue.Band = text
+	return nil
+}
+
+func defaultText(o *Object) []string {
+	if o.DefaultQueue == "" {
+		return nil
+	}
+	return []string{o.DefaultQueue}
+}
+
+func setDefault(o *Object, op, text string) error {
+	if op != "=" {
+		return errValue
+	}
+	o.DefaultQueue, _, _ = strings.Cut(text, "@")
+	return nil
+}
+
+// appliesTo reports whether an attribute is one of an object.
+func (r *attributeSpec) appliesTo(o *Object) bool {
+	return o.Queue != nil && r.queue || o.Queue == nil && r.server
+}
+
+// Attributes are what an object is set to, in order.
+func Attributes(o *Object) (all []AttributeValue) {
+	if o.Queue != nil {
+		q := *o.Queue // to look at a queue's lists does not give it any
+		o = &Object{Queue: &q, Counted: o.Counted, Words: o.Words}
+	} else {
+		own := *o // nor the pool
+		o = &own
+	}
+	for _, r := range attributeTable() {
+		switch {
+		case !r.appliesTo(o):
+		case r.resourceTexts != nil:
+			all = append(all, r.resourceTexts(o)...)
+		default:
+			for _, text := range r.text(o) {
+				all = append(all, AttributeValue{Name: r.name, Text: text})
+			}
+		}
+	}
+	return all
+}
+
+// ApplyChange makes a change. An error leaves the object as it was.
+func ApplyChange(o *Object, c AttributeChange) error {
+	for _, r := range attributeTable() {
+		if !r.appliesTo(o) || !strings.EqualFold(r.name, c.Name) { // OpenPBS looks them up so, and pages on the web write "priority"
+			continue
+		}
+		switch {
+		case r.resourceTexts != nil && c.Resource == "" && c.Op == "":
+			for _, v := range r.resourceTexts(o) {
+				if err := r.setResource(o, v.Resource, "", ""); err != nil {
+					return err
+				}
+			}
+			return nil
+		case (r.resourceTexts != nil) != (c.Resource != ""):
+			return fmt.Errorf("%w: %s", errAttribute, c.Attribute())
+		case r.resourceTexts != nil:
+			return r.setResource(o, c.Resource, c.Op, c.Value)
+		case c.Op == "":
+			r.unset(o)
+			return nil
+		}
+		return r.set(o, c.Op, c.Value)
+	}
+	for _, known := range readOnlyAttributes() {
+		if strings.EqualFold(c.Name, known) {
+			return fmt.Errorf("%w: %s", errReadOnly, c.Name)
+		}
+	}
+	kind := Server
+	if o.Queue != nil {
+		kind = Queue
+	}
+	if err := RefuseForeign(kind, c.Name); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s", errAttribute, c.Attribute())
+}
+
+// readOnlyAttributes are attributes that are told of objects and that nobody sets.
+func readOnlyAttributes() []string {
+	return []string{"total_jobs", "state_count", "server_state", "server_host", "pbs_version", "resources_assigned", "hasnodes"}
+}

@@ -1,0 +1,154 @@
+package replica
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// CellStatus is the cell as one replica sees it.
+type CellStatus struct {
+	ID            string // of this replica
+	Cell          string
+	Leader        string // address; "" where none is known
+	IsLeader      bool   // this replica does
+	Term          uint64
+	LastIndex     uint64 // index of the last entry in the log
+	CommitIndex   uint64 // and of the last that is known to be committed
+	AppliedIndex  uint64 // and of the last that the state machine has
+	SnapshotIndex uint64 // and of the last that is in the latest snapshot
+	Members       []CellMember
+}
+
+// CellMember is one replica of the cell.
+type CellMember struct {
+	ID, Name, Address string
+	IsVoter           bool // a learner has none
+	IsLeader          bool
+
+	Reachable   bool   // by Survey: it has answered. The rest is what it said
+	LastIndex   uint64 // index of the last entry in its log
+	Version     string
+	Problem     string // why it has not answered, or is not who it should be, or is not as it should be
+	DigestIndex uint64 // index of the last entry in what Digest is of; 0: not known
+	Digest      []byte // of its state
+}
+
+// maxClockDifference is how far the clocks of two replicas may differ before somebody is told. Whoever leads charges use by its own.
+const maxClockDifference = 5 * time.Second
+
+// Status says how the cell stands, without asking anybody.
+func (r *Replica) Status() CellStatus {
+	self := r.identity.Load()
+	s := CellStatus{ID: self.ID, Cell: self.Cell, Leader: r.leaderAddress()}
+	rf := r.raft.Load()
+	if rf == nil {
+		return s
+	}
+	s.IsLeader, s.Term = rf.State() == raft.Leader, rf.CurrentTerm()
+	s.LastIndex, s.CommitIndex, s.AppliedIndex = rf.LastIndex(), rf.CommitIndex(), rf.AppliedIndex()
+	s.SnapshotIndex, _ = strconv.ParseUint(rf.Stats()["last_snapshot_index"], 10, 64)
+	for _, m := range r.members() {
+		s.Members = append(s.Members, CellMember{
+			ID: string(m.ID), Name: nodeNameOf(string(m.ID)), Address: string(m.Address), IsVoter: m.Suffrage == raft.Voter, IsLeader: string(m.Address) == s.Leader,
+		})
+	}
+	return s
+}
+
+// Survey is Status with what each member says of itself; it takes as long as the slowest, a second at most.
+func (r *Replica) Survey(ctx context.Context) CellStatus {
+	s := r.Status()
+	addresses := make([]string, len(s.Members))
+	for i, m := range s.Members {
+		addresses[i] = m.Address
+	}
+	began := time.Now()
+	for i, a := range r.peerStates(ctx, addresses, &wire.ReplicaHello{Digest: true}) {
+		m := &s.Members[i]
+		switch {
+		case a.err != nil:
+			m.Problem = a.err.Error()
+		case a.state.GetId() != m.ID:
+			m.Problem = "another replica answers there: this one's disk is lost"
+		default:
+			m.Reachable, m.LastIndex, m.Version = true, a.state.GetLast(), a.state.GetVersion()
+			m.DigestIndex, m.Digest = a.state.GetDigestAt(), a.state.GetDigest()
+			m.Problem = clockProblem(a.state.GetClock(), began, time.Now())
+		}
+	}
+	s.compareDigests()
+	return s
+}
+
+// clockProblem says what is wrong with a clock that was read between two moments of this replica's own; "" if nothing is.
+func clockProblem(clock int64, after, before time.Time) string {
+	at := time.Unix(0, clock)
+	switch early, late := after.Sub(at), at.Sub(before); {
+	case clock == 0: // of an older version
+		return ""
+	case early > maxClockDifference:
+		return fmt.Sprintf("its clock is behind by %v: set it, or use is charged wrongly when it leads", early.Round(time.Second))
+	case late > maxClockDifference:
+		return fmt.Sprintf("its clock is ahead by %v: set it, or use is charged wrongly when it leads", late.Round(time.Second))
+	}
+	return ""
+}
+
+// compareDigests finds replicas whose state is another than that of the leader, or else of the first that says it, at the same entry. That cannot be.
+func (s *CellStatus) compareDigests() {
+	first := -1
+	for i, m := range s.Members {
+		if m.DigestIndex > 0 && (first < 0 || m.IsLeader) {
+			first = i
+		}
+	}
+	for i := range s.Members {
+		m := &s.Members[i]
+		if first >= 0 && m.DigestIndex == s.Members[first].DigestIndex && !bytes.Equal(m.Digest, s.Members[first].Digest) {
+			m.Problem = fmt.Sprintf("its state is another than that of %s after entry %d: stop it, remove its replica directory, and start it again", s.Members[first].Name, m.DigestIndex)
+		}
+	}
+}
+
+// SpareVoters is how many more voters the surveyed cell can lose and still decide; negative where it cannot decide now.
+func (s CellStatus) SpareVoters() int {
+	voters, up := 0, 0
+	for _, m := range s.Members {
+		if m.IsVoter {
+			voters++
+			if m.Reachable {
+				up++
+			}
+		}
+	}
+	return up - (voters/2 + 1)
+}
+
+// addDigest adds what the state amounts to.
+func (r *Replica) addDigest(state *wire.ReplicaState) {
+	if d, ok := r.machine.(StateDigester); ok {
+		state.DigestAt, state.Digest = d.Digest()
+	}
+}
+
+// ownState is what this replica says of itself.
+func (r *Replica) ownState(rf *raft.Raft) *wire.ReplicaState {
+	s := r.Status()
+	state := &wire.ReplicaState{
+		Id: s.ID, Cell: s.Cell, Name: r.config.Name, Version: roost.Version, Empty: rf.LastIndex() == 0, Peers: r.config.Peers,
+		Last: s.LastIndex, Applied: s.AppliedIndex, Term: s.Term, Leader: s.Leader, Leads: s.IsLeader,
+		Clock: time.Now().UnixNano(),
+	}
+	for _, m := range s.Members {
+		state.Members = append(state.Members, &wire.ReplicaMember{Id: m.ID, Address: m.Address})
+	}
+	return state
+}

@@ -1,0 +1,150 @@
+package replica
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// identityFile is where an identity lies in a replica's directory.
+const identityFile = "identity.json"
+
+// memberIdentity is who a replica is. Its fields are written out, so they do not change.
+type memberIdentity struct {
+	ID   string // the node's name, a slash, and 16 random hex digits
+	Cell string // 16 random hex digits; "" until it belongs to one
+}
+
+// identityText is an identity as it is on disk.
+type identityText struct {
+	ID   string
+	Cell string
+	Sum  string `json:",omitempty"` // checksum of the others; none: an older release wrote it
+}
+
+func (id memberIdentity) checksum() string {
+	return fmt.Sprintf("%08x", checksumOf([]byte(id.ID), []byte{0}, []byte(id.Cell)))
+}
+
+func newIdentity(name string) memberIdentity { return memberIdentity{ID: name + "/" + randomID()} }
+
+// nodeNameOf is the name of the node whose replica has that id.
+func nodeNameOf(id string) string { return id[:max(0, strings.LastIndexByte(id, '/'))] }
+
+func randomID() string {
+	var b [8]byte
+	rand.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// readIdentity reads the identity that is kept in dir. Where there is none it makes one.
+func readIdentity(dir, name string) (id memberIdentity, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return id, err
+	}
+	path := filepath.Join(dir, identityFile)
+	id, older, err := loadIdentity(path)
+	spare, _, spareErr := loadIdentity(path + secondCopySuffix)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && errors.Is(spareErr, fs.ErrNotExist):
+		id = newIdentity(name)
+		return id, id.writeTo(dir)
+	case err == nil && !older && spareErr == nil: // where they differ, a crash came between the two
+		return id, nil
+	case err == nil:
+		return id, id.writeTo(dir)
+	case spareErr == nil:
+		return spare, spare.writeTo(dir)
+	}
+	return id, fmt.Errorf("%s: %w: it should hold the id of this replica, and so should %s: both are damaged: %w (put one of them back from a copy)",
+		path, roost.BadConfig, path+secondCopySuffix, err)
+}
+
+// secondCopySuffix is behind the name of the second copy of an identity: without it, whose log this is could not be told.
+const secondCopySuffix = ".copy"
+
+// loadIdentity reads one of the two copies; older is one without a checksum.
+func loadIdentity(path string) (id memberIdentity, older bool, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return id, false, err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	var on identityText
+	if err := d.Decode(&on); err != nil {
+		return id, false, err
+	}
+	id = memberIdentity{on.ID, on.Cell}
+	if on.ID == "" || on.Sum != "" && on.Sum != id.checksum() {
+		return id, false, errDamaged
+	}
+	return id, on.Sum == "", nil
+}
+
+// writeTo keeps the identity in dir, so that after a crash at any moment either the old or the new one is there.
+func (id memberIdentity) writeTo(dir string) error {
+	text, err := json.Marshal(identityText{id.ID, id.Cell, id.checksum()})
+	if err != nil {
+		return err
+	}
+	path, text := filepath.Join(dir, identityFile), append(text, '\n')
+	if err := replaceFile(path, text); err != nil {
+		return err
+	}
+	return replaceFile(path+secondCopySuffix, text)
+}
+
+// replaceFile writes a file in one step, durably.
+func replaceFile(path string, text []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// renewIdentity gives a replica that has been somebody, and has lost its log, a new identity: what it has voted for and stored is forgotten, and
+// so must be the name under which it did.
+func (r *Replica) renewIdentity(store *diskStore) error {
+	empty, err := store.isEmpty()
+	if err != nil || !empty || r.identity.Load().Cell == "" {
+		return err
+	}
+	if aside, _ := filepath.Glob(filepath.Join(r.config.Dir, "log"+damagedSuffix+"*")); len(r.config.Peers) == 1 && len(aside) > 0 {
+		return fmt.Errorf("%w: its log was damaged, is set aside as %s, and is not replaced: put it back under its name and repair it again: roost doctor --repair; or, to begin with nothing, remove %s",
+			roost.BadConfig, aside[len(aside)-1], r.config.Dir)
+	}
+	id := newIdentity(r.config.Name)
+	r.log.Warn("the log of this replica is gone: it asks to be taken in anew", "was", r.identity.Load().ID, "is", id.ID)
+	return r.setIdentity(id)
+}
+
+// setIdentity changes who this replica is, durably.
+func (r *Replica) setIdentity(id memberIdentity) error {
+	if err := id.writeTo(r.config.Dir); err != nil {
+		return err
+	}
+	r.identity.Store(&id)
+	return nil
+}

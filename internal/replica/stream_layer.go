@@ -1,0 +1,162 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+const chunkSize = 64 << 10 // bytes of one message
+
+// streamLayer makes network.Conns for raft out of streams of gRPC: a pipe in memory, whose deadlines work, and on its far end somebody who carries
+// bytes between the pipe and the stream.
+type streamLayer struct {
+	replica  *Replica
+	incoming chan net.Conn
+	closed   chan struct{}
+	once     sync.Once
+	running  sync.WaitGroup
+}
+
+// memberAddress is where a replica is, as a network.Addr.
+type memberAddress string
+
+func (memberAddress) Network() string  { return "roost" }
+func (a memberAddress) String() string { return string(a) }
+
+func (l *streamLayer) Addr() net.Addr { return memberAddress(l.replica.config.Address) }
+
+func (l *streamLayer) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+// Accept waits for a stream that another replica has opened.
+func (l *streamLayer) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.incoming:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// offerConn hands a connection to raft.
+func (l *streamLayer) offerConn(ctx context.Context, conn net.Conn) error {
+	select {
+	case l.incoming <- conn:
+		return nil
+	case <-l.closed:
+	case <-ctx.Done():
+	}
+	return fmt.Errorf("replica %s: %w: it is stopping", l.replica.config.Name, roost.Unavailable)
+}
+
+// Dial opens a stream to the replica that raft's configuration has at that address.
+func (l *streamLayer) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	near, far := net.Pipe()
+	if string(target) == l.replica.config.Address {
+		defer cancel()
+		l.running.Go(func() {
+			<-l.closed
+			near.Close()
+		})
+		return near, l.offerConn(ctx, far)
+	}
+	late := time.AfterFunc(timeout, cancel)
+	conn, stream, err := l.replica.openStream(ctx, string(target))
+	if err == nil && !late.Stop() {
+		err = errors.Join(fmt.Errorf("replica at %s: %w: no answer within %v", target, roost.Unavailable, timeout), conn.Close())
+	}
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	l.running.Go(func() {
+		defer conn.Close()
+		defer cancel()
+		l.copyStream(far, stream, cancel)
+	})
+	return near, nil
+}
+
+// openStream makes a connection and a stream on it, and waits until the other end has agreed.
+func (r *Replica) openStream(ctx context.Context, target string) (*grpc.ClientConn, streamConn, error) {
+	to := r.memberByID(func(s raft.Server) bool { return string(s.Address) == target })
+	if to.ID == "" {
+		return nil, nil, fmt.Errorf("replica at %s: %w: it is not a member of the cell", target, roost.NotFound)
+	}
+	conn, err := r.dial(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := wire.NewReplicaClient(conn).Traffic(ctx)
+	if err == nil {
+		self := r.identity.Load()
+		err = s.Send(&wire.ReplicaBytes{From: self.ID, To: string(to.ID), Cell: self.Cell})
+	}
+	if err == nil || errors.Is(err, io.EOF) { // the other end has ended it already: Recv tells why
+		_, err = s.Recv()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(rpc.FromStatus(err), conn.Close())
+	}
+	return conn, s, nil
+}
+
+// streamConn is either end of one.
+type streamConn interface {
+	Send(*wire.ReplicaBytes) error
+	Recv() (*wire.ReplicaBytes, error)
+}
+
+// copyStream moves bytes between the pipe and the stream until one of the ends is closed; stop makes a Recv return.
+func (l *streamLayer) copyStream(far net.Conn, s streamConn, stop func()) {
+	ended := make(chan struct{})
+	l.running.Go(func() {
+		select {
+		case <-l.closed:
+		case <-ended:
+		}
+		far.Close()
+		stop()
+	})
+	received := make(chan struct{})
+	l.running.Go(func() {
+		defer close(received)
+		defer far.Close()
+		for {
+			m, err := s.Recv()
+			if err != nil {
+				return
+			}
+			if _, err := far.Write(m.GetData()); err != nil {
+				return
+			}
+		}
+	})
+	buffer := make([]byte, chunkSize)
+	for {
+		n, err := far.Read(buffer)
+		if err != nil {
+			break
+		}
+		if err := s.Send(&wire.ReplicaBytes{Data: append([]byte(nil), buffer[:n]...)}); err != nil {
+			break
+		}
+	}
+	close(ended)
+	stop()
+}

@@ -1,0 +1,79 @@
+package rpc
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// PeerProof is what a caller compares before it says anything to the other end of a connection.
+type PeerProof uint8
+
+// The proofs. An address proves nothing: whoever takes it answers there.
+const (
+	ProofByName   PeerProof = iota + 1 // the certificate is of the pool, has the role, and has the name of the node that is wanted
+	ProofByRole                        // it is of the pool and has the role: the node file names addresses only, and every node of that role is trusted alike
+	ProofByPin                         // the authority that signed it is the one whose certificate or digest the caller holds, and which signs for nobody else
+	ProofBySocket                      // nothing over the network: the directory of the unix socket says who may be there
+)
+
+// CallRule is one row of the table of who calls whom.
+type CallRule struct {
+	Caller     auth.Role
+	Service    string    // of internal/wire
+	ServerRole auth.Role // that the certificate of the other end must have
+	Proof      PeerProof
+	Claims     string // what the first message of the other end says of itself, and is compared with its certificate or with what was wanted
+}
+
+// CallRules is the table: one row for each role and service of auth.MethodAccess. DialNode and Dial obey it, and a test tries each row.
+func CallRules() []CallRule {
+	return []CallRule{
+		{auth.User, "Schedd", auth.Schedd, ProofByPin, "a login names the schedd's node, which is compared, too; on the schedd's host BySocket"},
+		{auth.Anonymous, "Schedd", auth.Schedd, ProofByPin, "the token has the digest of the schedd's own authority"},
+		{auth.Schedd, "Neighbour", auth.Schedd, ProofByName, "ids of jobs end in the name of its node"},
+
+		{auth.Schedd, "Collector", auth.Collector, ProofByRole, "nothing"},
+		{auth.Startd, "Collector", auth.Collector, ProofByRole, "nothing"},
+		{auth.Negotiator, "Collector", auth.Collector, ProofByRole, "nothing"},
+		{auth.Collector, "Collector", auth.Collector, ProofByRole, "nothing"},
+
+		{auth.Schedd, "Negotiator", auth.Negotiator, ProofByRole, "nothing: grants carry the epoch, and only the startd's key makes them good"},
+		{auth.Negotiator, "Negotiator", auth.Negotiator, ProofByRole, "nothing"},
+		{auth.Negotiator, "Replica", auth.Negotiator, ProofByRole, "Traffic: it is the replica of the id that was wanted, of the same cell"},
+
+		{auth.Schedd, "Startd", auth.Startd, ProofByName, "SessionWelcome.node, which is the machine that was wanted"},
+
+		{auth.Startd, "CheckpointServer", auth.CheckpointServer, ProofByRole, "nothing: an image is authenticated with the job's key"},
+		{auth.Schedd, "CheckpointServer", auth.CheckpointServer, ProofByRole, "nothing"},
+
+		{auth.Startd, "Guard", "", ProofBySocket, "nothing"},
+		{auth.User, "Guard", "", ProofBySocket, "nothing"},
+
+		{auth.Anonymous, "Authority", auth.Authority, ProofByPin, "the token has the digest of the pool's authority"},
+		{auth.Collector, "Authority", auth.Authority, ProofByRole, "nothing: only the authority has a certificate of that role"},
+		{auth.Negotiator, "Authority", auth.Authority, ProofByRole, "nothing"},
+		{auth.Schedd, "Authority", auth.Authority, ProofByRole, "nothing"},
+		{auth.Startd, "Authority", auth.Authority, ProofByRole, "nothing"},
+		{auth.CheckpointServer, "Authority", auth.Authority, ProofByRole, "nothing"},
+		{auth.Authority, "Authority", auth.Authority, ProofBySocket, "nothing"},
+	}
+}
+
+// requiresNodeName reports whether the table has every node that calls a role name the node that it wants.
+func requiresNodeName(role auth.Role) bool {
+	return slices.ContainsFunc(CallRules(), func(p CallRule) bool { return p.ServerRole == role && p.Proof == ProofByName })
+}
+
+// checkDialable says why no connection can be made to such a one, before any is tried.
+func checkDialable(network, addr string, id *Identity, role auth.Role, node string) error {
+	switch {
+	case network == "unix" && id != nil && node != "" && node != id.Name:
+		return fmt.Errorf("%s of %s: %w: its address %s is a socket of this host, where only %s is", role, node, roost.PermissionDenied, addr, id.Name)
+	case network != "unix" && id != nil && !id.PinnedAuthority && node == "" && requiresNodeName(role):
+		return fmt.Errorf("%s at %s: %w: whoever calls one names its node: another node may have that address", role, addr, roost.Invalid)
+	}
+	return nil
+}

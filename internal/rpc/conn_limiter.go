@@ -1,0 +1,147 @@
+package rpc
+
+import (
+	"container/list"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+)
+
+// connLimiter counts the connections of one server: strangers, whose handshake is not over, by address, and the others by who they are.
+type connLimiter struct {
+	maxConns, maxUserConns int // connections in all, and of users
+
+	mu         sync.Mutex
+	handshakes *list.List                // *stranger, the oldest first
+	byAddr     map[netip.Addr]*list.List // the same, by address
+	conns      map[string]int            // of each peer
+	total      int
+	users      int
+}
+
+// pendingHandshake is a connection whose handshake is not over.
+type pendingHandshake struct {
+	conn               net.Conn
+	addr               netip.Addr
+	listElem, addrElem *list.Element // nil: it is over
+}
+
+func newConnLimiter() *connLimiter {
+	var limit unix.Rlimit
+	most := 1 << 10
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
+		most = int(min(limit.Cur, 1<<20))
+	}
+	most = int(float64(most) * maxConnsFraction)
+	return &connLimiter{maxConns: most, maxUserConns: most / 3, handshakes: list.New(), byAddr: map[netip.Addr]*list.List{}, conns: map[string]int{}}
+}
+
+// beginHandshake counts a stranger. Where there are too many, the one who has been at it for longest makes room and is returned: an honest one would be through.
+func (g *connLimiter) beginHandshake(conn net.Conn) (s, victim *pendingHandshake) {
+	s = &pendingHandshake{conn: conn, addr: LimitKey(conn.RemoteAddr())}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if same := g.byAddr[s.addr]; same != nil && same.Len() >= maxHandshakesPerAddr {
+		victim = same.Front().Value.(*pendingHandshake)
+	} else if g.handshakes.Len() >= maxHandshakes {
+		victim = g.handshakes.Front().Value.(*pendingHandshake)
+	}
+	if victim != nil {
+		g.removeHandshake(victim)
+	}
+	if g.byAddr[s.addr] == nil {
+		g.byAddr[s.addr] = list.New()
+	}
+	s.listElem, s.addrElem = g.handshakes.PushBack(s), g.byAddr[s.addr].PushBack(s)
+	return s, victim
+}
+
+// endHandshake is called when a handshake is over, well or not.
+func (g *connLimiter) endHandshake(s *pendingHandshake) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.removeHandshake(s)
+}
+
+func (g *connLimiter) removeHandshake(s *pendingHandshake) {
+	if s.listElem == nil {
+		return
+	}
+	g.handshakes.Remove(s.listElem)
+	same := g.byAddr[s.addr]
+	same.Remove(s.addrElem)
+	if same.Len() == 0 {
+		delete(g.byAddr, s.addr)
+	}
+	s.listElem, s.addrElem = nil, nil
+}
+
+// countConn counts a connection of a peer who is known now, or says why there are too many. The connection that it returns is counted until it is closed.
+func (g *connLimiter) countConn(conn net.Conn, p auth.Peer) (net.Conn, error) {
+	if isTrusted(p) {
+		return conn, nil
+	}
+	who := p.String()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.conns[who] >= maxConnsPerPeer:
+		return nil, fmt.Errorf("%s: %w: %d connections at once are the most", who, roost.Exhausted, maxConnsPerPeer)
+	case g.total >= g.maxConns || isUser(p) && g.users >= g.maxUserConns:
+		return nil, fmt.Errorf("%s: %w: there are %d connections (LimitNOFILE= of the unit says how many there may be)", who, roost.Exhausted, g.total)
+	}
+	g.addConn(who, isUser(p), 1)
+	return &countedConn{Conn: conn, onClose: sync.OnceFunc(func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.addConn(who, isUser(p), -1)
+	})}, nil
+}
+
+func (g *connLimiter) addConn(who string, user bool, n int) {
+	g.total += n
+	if user {
+		g.users += n
+	}
+	if g.conns[who] += n; g.conns[who] == 0 {
+		delete(g.conns, who)
+	}
+}
+
+// isTrusted reports whether a peer is the daemon's own user or root.
+func isTrusted(p auth.Peer) bool { return p.Local && p.Plays(auth.Schedd) }
+
+// isUser reports whether a peer is a user, here or with a login from elsewhere.
+func isUser(p auth.Peer) bool { return p.Local || p.User != "" }
+
+// countedConn is a connection of a peer who is known.
+type countedConn struct {
+	net.Conn
+	onClose func()
+}
+
+// Close closes the connection and stops counting it.
+func (c *countedConn) Close() error {
+	c.onClose()
+	return c.Conn.Close()
+}
+
+// LimitKey is what strangers are counted by: the address, and of an IPv6 one the network, all of which one host can have.
+func LimitKey(addr net.Addr) netip.Addr {
+	at, err := netip.ParseAddrPort(addr.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	ip := at.Addr().Unmap().WithZone("")
+	if ip.Is6() {
+		network, _ := ip.Prefix(64)
+		return network.Addr()
+	}
+	return ip
+}

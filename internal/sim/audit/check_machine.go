@@ -1,0 +1,194 @@
+package audit
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// dueInstant is an instant by which something must have happened.
+type dueInstant = time.Duration
+
+// noDeadline is a deadline that does not come.
+const noDeadline dueInstant = 1<<63 - 1
+
+// auditedMachine is what is known of one.
+type auditedMachine struct {
+	name         string
+	offered      roost.Resources
+	mostOffered  roost.Resources // that it has lent so far: of less than before what was given away stays so for a while
+	leases       map[uint64]claimLease
+	attempts     map[roost.AttemptID]liveAttempt
+	asleep       bool
+	wokeAt       time.Duration
+	roomSince    map[roost.Resources]time.Duration // since when there is
+	ownerPresent bool                              // somebody uses it himself
+	ownerSince   time.Duration                     // since when
+	unwatched    bool                              // nobody sees that
+	watchedSince time.Duration                     // since when somebody does
+	guardMissing bool                              // nothing is heard of its guard
+	missingSince time.Duration                     // missingSince when
+}
+
+// claimLease is a claim in a machine's books.
+type claimLease struct {
+	resources roost.Resources
+	until     time.Duration
+}
+
+// liveAttempt is an attempt that lives on a machine.
+type liveAttempt struct {
+	resources           roost.Resources
+	claim               uint64
+	until               dueInstant // no process of it may live then
+	disturbanceReported bool
+	suspended           bool          // it stands still
+	runningSince        time.Duration // since when it does not
+	disturbsOwner       bool          // that was told
+}
+
+func (a *Auditor) machine(name string) *auditedMachine {
+	m := a.machines[name]
+	if m == nil {
+		m = &auditedMachine{name: name, leases: map[uint64]claimLease{}, attempts: map[roost.AttemptID]liveAttempt{}, roomSince: map[roost.Resources]time.Duration{}}
+		a.machines[name] = m
+	}
+	return m
+}
+
+// checkMachine holds the books of machines against P5, and notes until when claims last.
+func (a *Auditor) checkMachine(s *Event) {
+	m := a.machine(s.Node)
+	switch s.Type {
+	case Offered:
+		m.offered = s.Resources
+		m.mostOffered = maxResources(m.mostOffered, s.Resources)
+		clear(m.roomSince)
+	case Leased:
+		m.leases[s.Claim] = claimLease{s.Resources, s.Until}
+		m.extendClaim(a, s)
+		a.checkOvercommit(m, "its books", m.leasedResources())
+	case Renewed:
+		m.leases[s.Claim] = claimLease{m.leases[s.Claim].resources, s.Until}
+		m.extendClaim(a, s)
+	case Freed:
+		delete(m.leases, s.Claim)
+	case Slept:
+		m.asleep = true
+	case Woke:
+		m.asleep, m.wokeAt = false, s.At
+		a.nextExpiry = min(a.nextExpiry, s.At)
+	}
+}
+
+// extendClaim moves the deadline of what lives on a claim.
+func (m *auditedMachine) extendClaim(a *Auditor, s *Event) {
+	for id, t := range m.attempts {
+		if t.claim == s.Claim {
+			t.until = s.Until
+			m.attempts[id] = t
+			a.nextExpiry = min(a.nextExpiry, t.until+a.rules.KillGrace)
+		}
+	}
+}
+
+// addAttempt enters an attempt whose first process lives. Which claims there are is the word of the machine's books, and what lives there is not: both may not
+// be more than there is.
+func (m *auditedMachine) addAttempt(a *Auditor, s *Event) {
+	until := noDeadline
+	if held, ok := m.leases[s.Claim]; ok {
+		until = held.until
+		a.nextExpiry = min(a.nextExpiry, until+a.rules.KillGrace)
+	}
+	m.attempts[roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt}] = liveAttempt{resources: s.Resources, claim: s.Claim, until: until, runningSince: s.At}
+	free := m.offered.Sub(m.usedResources())
+	for r := range m.roomSince {
+		if !r.FitsIn(free) {
+			delete(m.roomSince, r)
+		}
+	}
+	a.checkOvercommit(m, "what lives there", m.usedResources())
+}
+
+func (m *auditedMachine) removeAttempt(s *Event) {
+	delete(m.attempts, roost.AttemptID{Task: s.taskID(), Attempt: s.Attempt})
+}
+
+// leasedResources is what a machine's books have given away.
+func (m *auditedMachine) leasedResources() (sum roost.Resources) {
+	for _, l := range m.leases {
+		sum = sum.Add(l.resources)
+	}
+	return sum
+}
+
+// usedResources is what those have been promised who live on it.
+func (m *auditedMachine) usedResources() (sum roost.Resources) {
+	for _, t := range m.attempts {
+		sum = sum.Add(t.resources)
+	}
+	return sum
+}
+
+func (a *Auditor) checkOvercommit(m *auditedMachine, by string, sum roost.Resources) {
+	if m.mostOffered != (roost.Resources{}) && !sum.FitsIn(m.mostOffered) {
+		a.addViolation(5, machineHistory(m.name), "by %s %s has given away %s, and has %s", by, m.name, resourceText(sum), resourceText(m.mostOffered))
+	}
+}
+
+// checkExpired holds what lives against P10: its lease is over, and so is the time to kill it. A machine that sleeps runs nothing; when it wakes, it has that time
+// from then on.
+func (a *Auditor) checkExpired(at time.Duration) {
+	if at < a.nextExpiry {
+		return
+	}
+	a.nextExpiry = noDeadline
+	var late []expiredAttempt
+	for _, m := range a.machines {
+		if m.asleep {
+			continue
+		}
+		for id, t := range m.attempts {
+			if t.until == noDeadline || t.disturbanceReported {
+				continue
+			}
+			due := max(t.until, m.wokeAt) + a.rules.KillGrace
+			if at > due {
+				t.disturbanceReported = true
+				m.attempts[id] = t
+				late = append(late, expiredAttempt{due, m.name, id})
+				continue
+			}
+			a.nextExpiry = min(a.nextExpiry, due)
+		}
+	}
+	slices.SortFunc(late, func(x, y expiredAttempt) int { return cmp.Or(cmp.Compare(x.due, y.due), byTask(x.id.Task, y.id.Task)) })
+	for _, o := range late {
+		a.now = max(a.now, o.due)
+		claim := a.machines[o.node].attempts[o.id].claim
+		about := taskHistory(o.id.Task)
+		matches := func(s *Event) bool {
+			return about(s) || s.Node == o.node && (s.Claim == claim && s.Claim != 0 || s.Type == Slept || s.Type == Woke)
+		}
+		a.addViolation(10, matches, "attempt %d of %v lives on %s, and the lease of claim %d was over at %s", o.id.Attempt, o.id.Task, o.node, claim,
+			ClockText(a.machines[o.node].attempts[o.id].until))
+	}
+}
+
+// expiredAttempt is an attempt that has outlived its lease.
+type expiredAttempt struct {
+	due  time.Duration
+	node string
+	id   roost.AttemptID
+}
+
+// maxResources is the larger of two in each respect.
+func maxResources(r, s roost.Resources) roost.Resources {
+	return roost.Resources{CPU: max(r.CPU, s.CPU), Memory: max(r.Memory, s.Memory), Disk: max(r.Disk, s.Disk), GPUs: max(r.GPUs, s.GPUs)}
+}
+
+// machineNames lists the machines in order.
+func (a *Auditor) machineNames() []string { return slices.Sorted(maps.Keys(a.machines)) }

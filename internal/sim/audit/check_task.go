@@ -1,0 +1,167 @@
+package audit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// auditedTask is what is known of one.
+type auditedTask struct {
+	assigned        roost.AttemptNumber // the last that was recorded
+	maxKnownAttempt roost.AttemptNumber // of those up to here it was known when a user was told that it starts no more
+	held            bool
+	toBeRemoved     bool // it is to be removed
+	removed         bool
+	completed       roost.AttemptNumber // by which; 0: it is not
+	processes       []runningProcess
+	ended           map[roost.AttemptNumber]int32 // exit codes
+	stored          map[roost.AttemptNumber]bool
+	freed           time.Duration // when its last attempt ended
+}
+
+// runningProcess is an attempt of which a process lives.
+type runningProcess struct {
+	attempt     roost.AttemptNumber
+	node        string
+	duringSleep roost.AttemptNumber // that began while its machine slept
+}
+
+// isUnfinished reports whether a task has not come to its end.
+func (t *auditedTask) isUnfinished() bool { return t.completed == 0 && !t.removed }
+
+// checkTask holds tasks against P3, P4, P8 and P11.
+func (a *Auditor) checkTask(s *Event) {
+	j := a.jobs[s.Job]
+	if j == nil { // nobody was shown it, and no disk has it: it may be forgotten
+		j = &auditedJob{id: s.Job}
+		a.jobs[s.Job] = j
+	}
+	if s.Index == AllTasks {
+		for i := range j.tasks {
+			one := *s
+			one.Index = i
+			a.checkAttempt(j, &one)
+		}
+		return
+	}
+	for len(j.tasks) <= s.Index {
+		j.tasks = append(j.tasks, auditedTask{})
+	}
+	a.checkAttempt(j, s)
+}
+
+func (a *Auditor) checkAttempt(j *auditedJob, s *Event) {
+	t := &j.tasks[s.Index]
+	switch s.Type {
+	case Assigned:
+		a.checkAssigned(t, s)
+	case Began:
+		a.checkBegan(t, s)
+	case Ended:
+		a.checkEnded(t, s)
+	case OutputStored, OutputLost:
+		if t.stored == nil {
+			t.stored = map[roost.AttemptNumber]bool{}
+		}
+		t.stored[s.Attempt] = s.Type == OutputStored
+		if s.Type == OutputStored && s.Detail != "" {
+			a.addViolation(11, taskHistory(s.taskID()), "with the output of attempt %d of %v %s is stored, which nobody has asked for", s.Attempt, s.taskID(), s.Detail)
+		}
+	case Completed:
+		a.checkCompleted(t, s)
+	case Removed:
+		t.removed = true
+	case Reopened:
+		t.removed, t.toBeRemoved, t.held, t.completed = false, false, false, 0
+	case RecordLost: // it may end once more, and need not go where somebody wanted that
+		t.removed, t.toBeRemoved, t.completed = false, false, 0
+	case HeldByUser:
+		t.held, t.maxKnownAttempt, t.toBeRemoved = true, t.assigned, t.toBeRemoved || s.Detail == Removal
+	case Released:
+		t.held = false
+	}
+}
+
+// checkAssigned is for an attempt that is recorded. A hold is acknowledged when it is on the disk of the schedd, which may be before a machine hears of it: what
+// was on its way there by then may begin, and is told to end. A new attempt is one that is recorded later.
+func (a *Auditor) checkAssigned(t *auditedTask, s *Event) {
+	switch {
+	case s.Attempt <= t.assigned:
+		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v is recorded after attempt %d, and numbers only rise", s.Attempt, s.taskID(), t.assigned)
+	case !t.isUnfinished():
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded, which was over", s.Attempt, s.taskID())
+	case t.held:
+		a.addViolation(8, taskHistory(s.taskID()), "attempt %d of %v is recorded after a user was told that none starts", s.Attempt, s.taskID())
+	}
+	t.assigned = max(t.assigned, s.Attempt)
+}
+
+func (a *Auditor) checkBegan(t *auditedTask, s *Event) {
+	switch {
+	case t.completed != 0:
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v begins after attempt %d was recorded as its last", s.Attempt, s.taskID(), t.completed)
+	case t.held && s.Attempt > t.maxKnownAttempt:
+		a.addViolation(8, taskHistory(s.taskID()), "attempt %d of %v begins after a user was told that none starts", s.Attempt, s.taskID())
+	}
+	for i := range t.processes {
+		other := &t.processes[i]
+		if a.machine(other.node).asleep {
+			other.duringSleep = s.Attempt
+			continue
+		}
+		a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v begins on %s, and attempt %d lives on %s", s.Attempt, s.taskID(), s.Node, other.attempt, other.node)
+	}
+	t.processes = append(t.processes, runningProcess{attempt: s.Attempt, node: s.Node})
+	a.machine(s.Node).addAttempt(a, s)
+}
+
+func (a *Auditor) checkEnded(t *auditedTask, s *Event) {
+	if t.ended == nil {
+		t.ended = map[roost.AttemptNumber]int32{}
+	}
+	t.ended[s.Attempt], t.freed = s.Code, s.At
+	m := a.machine(s.Node)
+	m.removeAttempt(s)
+	t.processes = slices.DeleteFunc(t.processes, func(l runningProcess) bool {
+		if l.attempt != s.Attempt || l.node != s.Node {
+			return false
+		}
+		if l.duringSleep != 0 && !m.asleep && s.At > m.wokeAt+a.rules.WakeTime {
+			a.addViolation(4, taskHistory(s.taskID()), "attempt %d of %v lived on %s until %s after it woke, and attempt %d had begun", l.attempt, s.taskID(), s.Node, ClockText(s.At-m.wokeAt), l.duringSleep)
+		}
+		return true
+	})
+}
+
+func (a *Auditor) checkCompleted(t *auditedTask, s *Event) {
+	code, ended := t.ended[s.Attempt]
+	switch {
+	case t.completed != 0:
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and attempt %d was before", s.Attempt, s.taskID(), t.completed)
+	case s.Attempt != t.assigned:
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and attempt %d is", s.Attempt, s.taskID(), t.assigned)
+	case a.liveProcess(t) != nil:
+		other := a.liveProcess(t)
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last while attempt %d lives on %s", s.Attempt, s.taskID(), other.attempt, other.node)
+	case !ended:
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and never ran", s.Attempt, s.taskID())
+	case code != s.Code:
+		a.addViolation(3, taskHistory(s.taskID()), "attempt %d of %v is recorded with code %d, and ended with %d", s.Attempt, s.taskID(), s.Code, code)
+	}
+	if !t.stored[s.Attempt] {
+		a.addViolation(11, taskHistory(s.taskID()), "attempt %d of %v is recorded as its last, and its output is not at the submit side", s.Attempt, s.taskID())
+	}
+	t.completed = s.Attempt
+}
+
+// liveProcess is an attempt of a task that lives, on a machine that does not sleep; what slept when another began was told of then. nil: there is none.
+func (a *Auditor) liveProcess(t *auditedTask) *runningProcess {
+	for i := range t.processes {
+		if l := &t.processes[i]; l.duringSleep == 0 && !a.machine(l.node).asleep {
+			return l
+		}
+	}
+	return nil
+}

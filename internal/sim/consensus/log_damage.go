@@ -1,0 +1,59 @@
+package consensus
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/internal/mutant"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// newEntry is an entry with its checksum.
+func newEntry(term uint64, text []byte) LogEntry {
+	e := LogEntry{Term: term, Text: text}
+	e.Sum = e.checksum()
+	return e
+}
+
+func (e *LogEntry) checksum() uint32 {
+	return crc32.Update(crc32.Checksum(binary.BigEndian.AppendUint64(nil, e.Term), castagnoli), castagnoli, e.Text)
+}
+
+// isDamaged reports whether what was read from a disk is not what was written there.
+func (d *ReplicaDisk) isDamaged() bool {
+	if mutant.Active(mutant.LogUnchecked) {
+		return false
+	}
+	return slices.ContainsFunc(d.Log, func(e LogEntry) bool { return e.Sum != e.checksum() })
+}
+
+// FlipBit returns a disk on which one bit of the text of an entry is another one, and says whether there was any to flip; n says which bit. The disk it was
+// given stays as it is.
+func FlipBit(d ReplicaDisk, n int) (ReplicaDisk, bool) {
+	var full []int
+	for i := range d.Log {
+		if len(d.Log[i].Text) > 0 {
+			full = append(full, i)
+		}
+	}
+	if len(full) == 0 {
+		return d, false
+	}
+	d.Log = slices.Clone(d.Log)
+	e := &d.Log[full[n%len(full)]]
+	bit := n / len(full) % (8 * len(e.Text))
+	e.Text = slices.Clone(e.Text)
+	e.Text[bit/8] ^= 1 << (bit % 8)
+	return d, true
+}
+
+// handleLearned takes in that a learner's log is the same as that of the leader up to an entry. It votes again when it has all that the leader had at some time since it
+// started: so all that it had acknowledged before, and may have been committed with its help, is among that.
+func (r *Replica) handleLearned(same, last uint64, sent time.Duration) {
+	if r.disk.IsLearner && same >= last && sent > r.started {
+		r.disk.IsLearner, r.dirty = false, true
+	}
+}

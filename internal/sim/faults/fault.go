@@ -1,0 +1,152 @@
+package faults
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// InjectionKind says what happens.
+type InjectionKind uint8
+
+// The kinds of faults. In brackets: what of a [Fault] says more of it.
+const (
+	Crash         InjectionKind = iota + 1 // a daemon dies, what it has not forced to disk is lost, and it starts again [Node Duration; Point N: when it passes that point for the Nth time]
+	Reboot                                 // a whole machine does, with the tasks on it; its clock of uptime begins at 0 [Node Duration]
+	TornWrite                              // when a daemon dies next, the write that it was at is on its disk in part [Node]
+	Pause                                  // a daemon stands still, and does not know (SIGSTOP) [Node Duration]
+	Suspend                                // a machine sleeps with all that is on it, and its clock of uptime goes on [Node Duration]
+	Partition                              // nothing comes through from a node to another [Node Peer Duration]
+	SlowLink                               // it takes longer than usual [Node Peer Amount Duration]
+	BreakSessions                          // the sessions between two nodes break, with all that is on its way [Node Peer]
+	ClockStep                              // a wall clock is put forward, or back [Node Amount]
+	SlowDisk                               // each write takes longer [Node Amount Duration]
+	FullDisk                               // no write succeeds [Node Duration]
+	SlowNode                               // a daemon takes so long for whatever it does [Node Amount Duration]
+	OwnerComes                             // somebody uses the machine himself [Node Duration]
+	GuardDies                              // what would see that dies, and starts again [Node Duration]
+	TakeAddress                            // another machine answers at the address of one that cannot be reached [Node Peer Duration]
+	BitFlip                                // a daemon dies, a bit on its disk is another one, and it starts again [Node Duration N: which bit]
+	kindCount     = iota
+)
+
+var kindNames = [...]string{
+	Crash: "crashes", Reboot: "reboots", TornWrite: "torn writes", Pause: "pauses", Suspend: "suspends", Partition: "cuts", SlowLink: "delays", BreakSessions: "broken sessions",
+	ClockStep: "clock steps", SlowDisk: "slow disks", FullDisk: "full disks", SlowNode: "slow nodes", OwnerComes: "owners", GuardDies: "dead guards", TakeAddress: "taken addresses", BitFlip: "flipped bits",
+}
+
+// AllKinds lists all kinds.
+func AllKinds() []InjectionKind {
+	all := make([]InjectionKind, 0, kindCount)
+	for k := Crash; int(k) <= kindCount; k++ {
+		all = append(all, k)
+	}
+	return all
+}
+
+// String names a kind, in the plural.
+func (k InjectionKind) String() string { return kindNames[k] }
+
+// Fault is one fault.
+type Fault struct {
+	At        time.Duration // since the beginning
+	Duration  time.Duration
+	Kind      InjectionKind
+	Node      string
+	Peer      string
+	Failpoint string // of those that package internal/failpoint names
+	N         int
+	Amount    time.Duration
+}
+
+// End is when a fault is over. One at a point is taken to happen at once.
+func (f *Fault) End() time.Duration { return f.At + f.Duration }
+
+// String is one line for people, without the time.
+func (f Fault) String() string {
+	lasts := fmt.Sprintf("for %v", f.Duration)
+	switch f.Kind {
+	case Crash:
+		if f.Failpoint != "" {
+			return fmt.Sprintf("%s dies when it passes %s for the %s time from now on, and starts again %v later", f.Node, f.Failpoint, ordinal(f.N), f.Duration)
+		}
+		return fmt.Sprintf("%s dies, and starts again %v later", f.Node, f.Duration)
+	case Reboot:
+		return fmt.Sprintf("the machine of %s dies with all that runs on it, and is up again %v later", f.Node, f.Duration)
+	case TornWrite:
+		return fmt.Sprintf("%s: when it dies next, its last write is on disk in part", f.Node)
+	case Pause:
+		return fmt.Sprintf("%s is stopped %s", f.Node, lasts)
+	case Suspend:
+		return fmt.Sprintf("the machine of %s sleeps %s", f.Node, lasts)
+	case Partition:
+		return fmt.Sprintf("nothing comes through from %s to %s %s", f.Node, f.Peer, lasts)
+	case SlowLink:
+		return fmt.Sprintf("what %s sends to %s takes %v longer %s", f.Node, f.Peer, f.Amount, lasts)
+	case BreakSessions:
+		return fmt.Sprintf("the sessions between %s and %s break", f.Node, f.Peer)
+	case ClockStep:
+		if f.Amount < 0 {
+			return fmt.Sprintf("the wall clock of %s is put back by %v", f.Node, -f.Amount)
+		}
+		return fmt.Sprintf("the wall clock of %s is put forward by %v", f.Node, f.Amount)
+	case SlowDisk:
+		return fmt.Sprintf("each write of %s takes %v longer %s", f.Node, f.Amount, lasts)
+	case FullDisk:
+		return fmt.Sprintf("the disk of %s is full %s", f.Node, lasts)
+	case SlowNode:
+		return fmt.Sprintf("%s takes %v for whatever it does %s", f.Node, f.Amount, lasts)
+	case OwnerComes:
+		return fmt.Sprintf("the owner of %s comes back, and stays %s", f.Node, lasts)
+	case GuardDies:
+		return fmt.Sprintf("the guard of %s dies, and starts again %v later", f.Node, f.Duration)
+	case TakeAddress:
+		return fmt.Sprintf("%s is cut off, and %s answers at its address, %s", f.Node, f.Peer, lasts)
+	case BitFlip:
+		return fmt.Sprintf("%s dies, a bit of what it has on disk is another one, and it starts again %v later", f.Node, f.Duration)
+	}
+	return fmt.Sprintf("kind(%d)", f.Kind)
+}
+
+// ordinal is "1st", "2nd" and so on.
+func ordinal(n int) string {
+	suffix := "th"
+	if tens := n / 10 % 10; tens != 1 && n%10 >= 1 && n%10 <= 3 {
+		suffix = [...]string{"", "st", "nd", "rd"}[n%10]
+	}
+	return fmt.Sprint(n, suffix)
+}
+
+// SortByTime orders faults by when they happen.
+func SortByTime(all []Fault) {
+	slices.SortStableFunc(all, func(f, g Fault) int { return cmp.Compare(f.At, g.At) })
+}
+
+// Reductions lists faults that do less than f, or the same for a shorter time, what does least first: whoever looks for the shortest story tries them in its place.
+func (f Fault) Reductions() (all []Fault) {
+	add := func(change func(*Fault)) {
+		g := f
+		change(&g)
+		if g != f {
+			all = append(all, g)
+		}
+	}
+	if f.Duration > minDuration {
+		add(func(g *Fault) { g.Duration = minDuration })
+		add(func(g *Fault) { g.Duration = (f.Duration / 4).Truncate(time.Millisecond) })
+		add(func(g *Fault) { g.Duration = (f.Duration / 2).Truncate(time.Millisecond) })
+	}
+	if f.Amount > minDuration || f.Amount < -minDuration {
+		add(func(g *Fault) { g.Amount = (f.Amount / 16).Truncate(time.Millisecond) })
+		add(func(g *Fault) { g.Amount = (f.Amount / 2).Truncate(time.Millisecond) })
+	}
+	if f.N > 1 {
+		add(func(g *Fault) { g.N = 1 })
+		add(func(g *Fault) { g.N = f.N / 2 })
+	}
+	return all
+}
+
+// minDuration is the shortest time that is worth telling.
+const minDuration = 10 * time.Millisecond

@@ -1,0 +1,172 @@
+package fuzz
+
+import (
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/faults"
+)
+
+// Minimize looks for a smaller case that breaks the same promise, and returns what it found and how that went. play plays a case; it is asked so often at most.
+func Minimize(c *PoolCase, was *RunOutcome, play func(*PoolCase) *RunOutcome, tries int) (*PoolCase, *RunOutcome) {
+	s := &caseMinimizer{smallest: c, outcome: was, guarantee: was.Violations[0].Guarantee, play: play, tries: tries}
+	for before := -1; before != s.foundCount && s.tries > 0; {
+		before = s.foundCount
+		s.reduceFaults()
+		s.reduceJobs()
+		s.removeNodes()
+		s.removeOwners()
+		s.shortenTimes()
+	}
+	return s.smallest, s.outcome
+}
+
+type caseMinimizer struct {
+	smallest   *PoolCase
+	outcome    *RunOutcome
+	guarantee  audit.Guarantee
+	play       func(*PoolCase) *RunOutcome
+	tries      int
+	foundCount int // smaller cases
+}
+
+func (s *caseMinimizer) isExhausted() bool { return s.tries <= 0 }
+
+// tryCase plays a case, and keeps it if the same promise breaks.
+func (s *caseMinimizer) tryCase(c *PoolCase) bool {
+	if s.tries--; s.tries < 0 {
+		return false
+	}
+	o := s.play(c)
+	i := slices.IndexFunc(o.Violations, func(b audit.Violation) bool { return b.Guarantee == s.guarantee })
+	if i < 0 {
+		return false
+	}
+	o.Violations = o.Violations[i:]
+	s.smallest, s.outcome = c, o
+	s.foundCount++
+	return true
+}
+
+// tryChange tries the best case with a change.
+func (s *caseMinimizer) tryChange(change func(*PoolCase)) bool {
+	c := *s.smallest
+	change(&c)
+	return s.tryCase(&c)
+}
+
+func (s *caseMinimizer) reduceFaults() {
+	if len(s.smallest.Faults) == 0 {
+		return
+	}
+	fails := func(some []faults.Fault) bool { return s.tryChange(func(c *PoolCase) { c.Faults = some }) }
+	faults.Minimize(s.smallest.Faults, fails, s.isExhausted)
+}
+
+func (s *caseMinimizer) reduceJobs() {
+	faults.Minimize(s.smallest.Jobs, func(some []CaseJob) bool { return len(some) > 0 && s.tryChange(func(c *PoolCase) { c.Jobs = some }) }, s.isExhausted)
+	for i := range s.smallest.Jobs {
+		s.reduceJob(i)
+	}
+}
+
+// reduceJob tries a job with less of everything.
+func (s *caseMinimizer) reduceJob(i int) {
+	change := func(f func(j *CaseJob)) bool {
+		return s.tryChange(func(c *PoolCase) {
+			c.Jobs = slices.Clone(c.Jobs)
+			f(&c.Jobs[i])
+		})
+	}
+	if len(s.smallest.Jobs[i].Actions) > 0 {
+		faults.Minimize(s.smallest.Jobs[i].Actions, func(some []UserAction) bool { return change(func(j *CaseJob) { j.Actions = some }) }, s.isExhausted)
+	}
+	for tasks := 1; tasks < s.smallest.Jobs[i].Tasks && !s.isExhausted(); tasks *= 2 {
+		if change(func(j *CaseJob) { j.Tasks = tasks }) {
+			break
+		}
+	}
+	if j := s.smallest.Jobs[i]; j.Code != 0 || j.Tries != 0 {
+		change(func(j *CaseJob) { j.Code, j.Tries = 0, 0 })
+	}
+}
+
+// removeNodes leaves out those that nothing happens to.
+func (s *caseMinimizer) removeNodes() {
+	if s.smallest.Managers > 1 {
+		s.tryChange(func(c *PoolCase) { c.Managers = 1; c.Faults = faultsOnKnown(c) })
+	}
+	if s.smallest.Schedds > 1 {
+		s.tryChange(func(c *PoolCase) {
+			c.Schedds, c.Jobs = 1, slices.Clone(c.Jobs)
+			for i := range c.Jobs {
+				c.Jobs[i].Schedd = 0
+			}
+			c.Faults = faultsOnKnown(c)
+		})
+	}
+	fails := func(some []CaseMachine) bool {
+		return s.jobsFit(some) && s.tryChange(func(c *PoolCase) { c.Machines = some; c.Faults = faultsOnKnown(c) })
+	}
+	faults.Minimize(s.smallest.Machines, fails, s.isExhausted)
+}
+
+// removeOwners has machines be nobody's, and not lie.
+func (s *caseMinimizer) removeOwners() {
+	for i := range s.smallest.Machines {
+		if s.smallest.Machines[i].UnrequestedOutputs > 0 && !s.isExhausted() {
+			s.tryChange(func(c *PoolCase) { c.Machines = slices.Clone(c.Machines); c.Machines[i].UnrequestedOutputs = 0 })
+		}
+		if s.smallest.Machines[i].Owner != (DesktopPolicy{}) && !s.isExhausted() {
+			s.tryChange(func(c *PoolCase) { c.Machines = slices.Clone(c.Machines); c.Machines[i].Owner = DesktopPolicy{} })
+		}
+	}
+}
+
+// jobsFit reports whether each job has a machine that can run it: one that has none waits for ever, and rightly.
+func (s *caseMinimizer) jobsFit(machines []CaseMachine) bool {
+	most := 0
+	for i := range machines {
+		most = max(most, machines[i].Cores)
+	}
+	return !slices.ContainsFunc(s.smallest.Jobs, func(j CaseJob) bool { return j.Cores > most })
+}
+
+// faultsOnKnown are the faults that happen to nodes that there are. A central manager that is alone has nobody to get its log from.
+func faultsOnKnown(c *PoolCase) []faults.Fault {
+	nodes := c.Nodes()
+	all := slices.Concat(nodes.Managers, nodes.Schedds, nodes.Machines)
+	return slices.DeleteFunc(slices.Clone(c.Faults), func(f faults.Fault) bool {
+		return f.Kind == faults.BitFlip && c.Managers == 1 && slices.Contains(nodes.Managers, f.Node) || !slices.Contains(all, f.Node) || f.Peer != "" && !slices.Contains(all, f.Peer)
+	})
+}
+
+// shortenTimes makes faults and tasks shorter, and has the run end soon.
+func (s *caseMinimizer) shortenTimes() {
+	faults.ShortenFaults(s.smallest.Faults, func(some []faults.Fault) bool { return s.tryChange(func(c *PoolCase) { c.Faults = some }) }, s.isExhausted)
+	for i := range s.smallest.Jobs {
+		for _, length := range []time.Duration{minTask, time.Second, 10 * time.Second} {
+			if s.isExhausted() || length >= s.smallest.Jobs[i].Length {
+				break
+			}
+			if s.tryChange(func(c *PoolCase) { c.Jobs = slices.Clone(c.Jobs); c.Jobs[i].Length = length }) {
+				break
+			}
+		}
+	}
+	calm := time.Duration(0)
+	for i := range s.smallest.Faults {
+		calm = max(calm, s.smallest.Faults[i].End())
+	}
+	for i := range s.smallest.Jobs {
+		j := &s.smallest.Jobs[i]
+		calm = max(calm, j.At)
+		for _, a := range j.Actions {
+			calm = max(calm, j.At+a.Delay)
+		}
+	}
+	if calm = calm.Truncate(time.Second) + 2*time.Second; calm < s.smallest.FaultsEnd && !s.isExhausted() {
+		s.tryChange(func(c *PoolCase) { c.RunEnd -= c.FaultsEnd - calm; c.FaultsEnd = calm })
+	}
+}

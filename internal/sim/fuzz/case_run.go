@@ -1,0 +1,230 @@
+package fuzz
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	points "github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/faults"
+	"github.com/roost-batch/roost/internal/sim/pool"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// FaultKinds are the kinds of faults that a simulated pool knows: all.
+func FaultKinds() []faults.InjectionKind { return faults.AllKinds() }
+
+// Failpoints are the named instants at which a node's daemon can be made to die.
+func Failpoints(node string) []string {
+	switch {
+	case strings.HasPrefix(node, scheddPrefix):
+		return []string{
+			points.ScheddBeforeAppend, points.ScheddAfterAppend, points.ScheddAfterFsync, points.ScheddAfterAnswer, points.ScheddAfterActivate,
+			points.ScheddAfterOutputCopied, points.ScheddAfterExitRecorded,
+		}
+	case strings.HasPrefix(node, managerPrefix):
+		return []string{points.NegotiatorBeforeGrant, points.NegotiatorAfterGrant}
+	}
+	return []string{points.StartdAfterClaim, points.StartdBeforeStarter, points.StartdAfterStarter, points.StartdBeforeExitSent}
+}
+
+// caseRun is a case that is played.
+type caseRun struct {
+	*PoolCase
+	pool         *pool.Pool
+	auditor      *audit.Auditor
+	armedCrashes []faults.Fault // crashes that wait for their points
+	outcome      RunOutcome
+}
+
+// finishTime is for how long a run goes on when everything has come to its end: what was left behind by somebody shows only then.
+const finishTime = 2 * time.Minute
+
+// RunCase plays a case until a promise breaks, or all has come to its end.
+func RunCase(c *PoolCase) *RunOutcome { return runCase(c, true) }
+
+// RunTwice plays a case and, if no promise was broken, plays it again. If that does not come out the same, nothing that a seed shows can be looked at
+// again, and that is held against it.
+func RunTwice(c *PoolCase) *RunOutcome {
+	o := RunCase(c)
+	if len(o.Violations) > 0 {
+		return o
+	}
+	if again := RunCase(c); again.Digest != o.Digest || again.Events != o.Events {
+		text := fmt.Sprintf("%d events with the digest %016x, and played again %d with %016x", o.Events, o.Digest, again.Events, again.Digest)
+		o.Violations = []audit.Violation{{At: o.Ended, Description: text}}
+	}
+	return o
+}
+
+// runCase plays a case. A core that finds its books wrong panics: that is held against it, or goes on to who wants to see where.
+func runCase(c *PoolCase, caught bool) *RunOutcome {
+	r := &caseRun{PoolCase: c, auditor: audit.New(audit.DefaultRules())}
+	var err error
+	if r.pool, err = pool.New(r.poolConfig()); err != nil {
+		panic(fmt.Sprintf("storm: a case that cannot be played: %v", err)) // it was drawn here
+	}
+	for _, f := range c.Faults {
+		r.pool.CallAt(f.At, func() { r.injectFault(f) })
+	}
+	r.pool.CallAt(c.FaultsEnd, r.afterFaults)
+	r.runEvents(caught)
+	if len(r.auditor.Violations()) == 0 {
+		r.auditor.Finish(r.pool.Now())
+	}
+	o := &r.outcome
+	o.Violations, o.Events, o.Digest, o.Ended = r.auditor.Violations(), r.pool.Events(), r.pool.Digest(), r.pool.Now()
+	return o
+}
+
+// runEvents lets things happen.
+func (r *caseRun) runEvents(caught bool) {
+	if caught {
+		defer func() {
+			if wrong := recover(); wrong != nil {
+				r.auditor.CoreContradiction(r.pool.Now(), fmt.Sprint(wrong))
+			}
+		}()
+	}
+	end := r.RunEnd
+	for at, ok := r.pool.NextTime(); ok && at <= end; at, ok = r.pool.NextTime() {
+		if r.pool.RunNext(); len(r.auditor.Violations()) > 0 {
+			return
+		}
+		if now := r.pool.Now(); now > r.FaultsEnd && r.pool.AllEnded() {
+			end = min(end, now+finishTime)
+		}
+	}
+}
+
+// poolConfig is the pool of the case.
+func (r *caseRun) poolConfig() pool.SimulationConfig {
+	cfg := pool.SimulationConfig{
+		Seed: r.Seed, Managers: r.Managers, Schedds: r.Schedds, Times: pool.DefaultTimes(), SelfCheck: !r.NoSelfCheck, AdsAsText: true, Observe: r.observe, CrashesAt: r.crashesAt,
+	}
+	for i := range r.Machines {
+		m := &r.Machines[i]
+		cfg.Machines = append(cfg.Machines, pool.MachineConfig{Name: machineName(m.Number), Resources: m.resources(), OwnerPolicy: m.Owner.ownerPolicy(), UnrequestedOutputs: m.UnrequestedOutputs})
+	}
+	for i := range r.Jobs {
+		j := &r.Jobs[i]
+		cfg.Jobs = append(cfg.Jobs, j.poolJob())
+		for _, a := range j.Actions {
+			cfg.Actions = append(cfg.Actions, pool.UserAction{At: j.At + a.Delay, Job: i, Verb: a.Verb.wireVerb()})
+		}
+	}
+	return cfg
+}
+
+// poolJob is the job as the pool has it.
+func (j *CaseJob) poolJob() pool.JobConfig {
+	ad := classad.New()
+	ad.SetInt(roost.AttrRequestCpus, int64(j.Cores))
+	ad.SetInt(roost.AttrRequestMemory, int64(j.resources().Memory/roost.MiB))
+	ad.SetInt(roost.AttrJobLease, int64(j.Lease/time.Second))
+	ad.SetInt(roost.AttrMaxRetries, int64(j.Tries))
+	return pool.JobConfig{
+		At: j.At, Schedd: j.Schedd, Spec: queue.SubmitSpec{Ad: ad, Count: j.Tasks}, Owner: fmt.Sprintf("user%d", j.User+1), Runtimes: []time.Duration{j.Length},
+		ExitCodes: []int32{j.Code}, Output: true, ResubmitAfter: j.ResubmitAfter,
+	}
+}
+
+func (v ActionVerb) wireVerb() wire.ActRequest_Verb {
+	switch v {
+	case Hold:
+		return wire.ActRequest_HOLD
+	case Release:
+		return wire.ActRequest_RELEASE
+	}
+	return wire.ActRequest_REMOVE
+}
+
+// observe passes on what is seen.
+func (r *caseRun) observe(s audit.Event) {
+	if s.Type == audit.Completed || s.Type == audit.Removed {
+		r.outcome.Tasks++
+	}
+	r.auditor.Observe(s)
+}
+
+// afterFaults ends what may still come.
+func (r *caseRun) afterFaults() {
+	r.armedCrashes = nil
+	r.auditor.Observe(audit.Event{At: r.pool.Now(), Type: audit.FaultsEnded})
+}
+
+// crashesAt says whether a daemon that passes a named instant is to die there.
+func (r *caseRun) crashesAt(node, point string) bool {
+	for i := range r.armedCrashes {
+		f := &r.armedCrashes[i]
+		if f.Node != node || f.Failpoint != point {
+			continue
+		}
+		if f.N--; f.N > 0 {
+			continue
+		}
+		back := min(f.Duration, r.FaultsEnd-r.pool.Now())
+		r.countFault(faults.Fault{Kind: faults.Crash, Node: node, Failpoint: point, N: 1, Duration: f.Duration})
+		r.armedCrashes = slices.Delete(r.armedCrashes, i, i+1)
+		r.pool.CallAt(r.pool.Now(), func() { r.pool.CrashDaemon(node, back) }) // it has died there, and is to come back
+		return true
+	}
+	return false
+}
+
+// countFault notes that there was a fault.
+func (r *caseRun) countFault(f faults.Fault) {
+	r.outcome.Injected[f.Kind]++
+	r.auditor.Observe(audit.Event{At: r.pool.Now(), Type: audit.Injected, Node: f.Node, Detail: f.String()})
+}
+
+// injectFault has a fault happen.
+func (r *caseRun) injectFault(f faults.Fault) {
+	if f.Kind == faults.Crash && f.Failpoint != "" {
+		r.armedCrashes = append(r.armedCrashes, f)
+		return
+	}
+	r.countFault(f)
+	p := r.pool
+	switch f.Kind {
+	case faults.Crash:
+		p.CrashDaemon(f.Node, f.Duration)
+	case faults.Reboot:
+		p.RebootHost(f.Node, f.Duration)
+	case faults.TornWrite:
+		p.TearNextWrite(f.Node)
+	case faults.Pause:
+		p.PauseDaemon(f.Node, f.Duration)
+	case faults.Suspend:
+		p.SuspendHost(f.Node, f.Duration)
+	case faults.Partition:
+		p.CutLink(f.Node, f.Peer, f.Duration)
+	case faults.SlowLink:
+		p.DelayLink(f.Node, f.Peer, f.Amount, f.Duration)
+	case faults.BreakSessions:
+		p.BreakSessions(f.Node, f.Peer)
+	case faults.ClockStep:
+		p.StepClock(f.Node, f.Amount)
+	case faults.SlowDisk:
+		p.SlowDisk(f.Node, f.Amount, f.Duration)
+	case faults.FullDisk:
+		p.FullDisk(f.Node, f.Duration)
+	case faults.SlowNode:
+		p.SlowNode(f.Node, f.Amount, f.Duration)
+	case faults.OwnerComes:
+		p.OwnerComes(f.Node, f.Duration)
+	case faults.GuardDies:
+		p.GuardDies(f.Node, f.Duration)
+	case faults.TakeAddress:
+		p.TakesAddress(f.Node, f.Peer, f.Duration)
+	case faults.BitFlip:
+		p.FlipBit(f.Node, f.N, f.Duration)
+	default:
+		panic(fmt.Sprintf("storm: %v", f))
+	}
+}

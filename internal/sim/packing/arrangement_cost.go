@@ -1,0 +1,134 @@
+package packing
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// withWork is the cell's machines with other work.
+func (c *CellWorkload) withWork(requests []*match.Request) *CellWorkload {
+	d := &CellWorkload{Machines: c.Machines, Requests: requests, Shares: c.Shares, KnownReserved: c.KnownReserved}
+	for i, r := range requests {
+		d.Tasks = append(d.Tasks, slices.Repeat([]int32{int32(i)}, r.Wanted)...)
+	}
+	return d
+}
+
+// selectRequests are the cell's requests that a rule takes.
+func (c *CellWorkload) selectRequests(takes func(i int, r *match.Request) bool) (list []*match.Request) {
+	for i, r := range c.Requests {
+		if takes(i, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// SplitByProd parts the work of a cell: production, and the rest, would have a cell each (Borg §5.2).
+func (c *CellWorkload) SplitByProd() (cells []*CellWorkload) {
+	for _, prod := range []bool{true, false} {
+		if list := c.selectRequests(func(_ int, r *match.Request) bool { return r.Band.IsProd() == prod }); len(list) > 0 {
+			cells = append(cells, c.withWork(list))
+		}
+	}
+	return cells
+}
+
+// UserCount is how many users there are taken to be where the source of a cell knows of none.
+const UserCount = 10
+
+// SplitByUser parts the work of a cell by its submitters: each would have a cell (Borg §5.2). Where there is but one submitter, each kind of tasks belongs to one of
+// [UserCount] users at random, of whom the k-th is drawn with a weight of 1/k.
+func (c *CellWorkload) SplitByUser(random RandomSource) (cells []*CellWorkload) {
+	whose := make([]int, len(c.Requests))
+	var users []fairshare.Submitter
+	for i, r := range c.Requests {
+		if whose[i] = slices.Index(users, r.Submitter); whose[i] < 0 {
+			whose[i], users = len(users), append(users, r.Submitter)
+		}
+	}
+	n := len(users)
+	if n == 1 {
+		n = UserCount
+		for i := range whose {
+			whose[i] = zipf(random)
+		}
+	}
+	for u := range n {
+		if list := c.selectRequests(func(i int, _ *match.Request) bool { return whose[i] == u }); len(list) > 0 {
+			cells = append(cells, c.withWork(list))
+		}
+	}
+	return cells
+}
+
+// zipf draws one of [UserCount] with the weights 1, 1/2, 1/3, ….
+func zipf(random RandomSource) int {
+	const whole = 1 << 20
+	sum := 0
+	for k := range UserCount {
+		sum += whole / (k + 1)
+	}
+	at := random.Intn(sum)
+	for k := range UserCount {
+		if at -= whole / (k + 1); at < 0 {
+			return k
+		}
+	}
+	return UserCount - 1
+}
+
+// RoundUpSizes rounds what tasks ask for up to the next power of two: of processor time from half a core on, of memory from 1 GiB on (Borg §5.4). What no machine
+// would have room for then stays as it is, so that this is the least that buckets cost.
+func (c *CellWorkload) RoundUpSizes() (*CellWorkload, error) {
+	var list []*match.Request
+	for _, r := range c.Requests {
+		u := r.Class.Resources
+		u.CPU, u.Memory = nextBucket(u.CPU, 500), nextBucket(u.Memory, roost.GiB)
+		ad := r.Class.Ad.Copy()
+		class, err := match.NewClass(ad.String(), r.Submitter, r.Band, u)
+		if err != nil {
+			return nil, err
+		}
+		rounded := *r
+		rounded.Class = class
+		if holderCount(c.Machines, &rounded) == 0 {
+			rounded = *r
+		}
+		list = append(list, &rounded)
+	}
+	return c.withWork(list), nil
+}
+
+// nextBucket is the next power of two times least; nothing stays nothing.
+func nextBucket[T roost.MilliCPU | roost.Bytes](n, least T) T {
+	if n <= 0 {
+		return n
+	}
+	times := uint64((n + least - 1) / least)
+	return least << bits.Len64(times-1)
+}
+
+// holderCount is how many machines could hold a task of a request were they empty.
+func holderCount(machines []*match.Machine, r *match.Request) (n int) {
+	e, _ := r.Class.Ad.Lookup(roost.AttrRequirements)
+	for _, m := range machines {
+		if u := r.Class.Resources; u.CPU > m.Total.CPU || u.Memory > m.Total.Memory || u.Disk > m.Total.Disk || u.GPUs > m.Total.GPUs {
+			continue
+		}
+		if !classad.Eval(e, r.Class.Ad, m.Ad, nil).IsTrue() {
+			continue
+		}
+		if f, err := gpu.ReadAd(m.Ad); err == nil && f.Len() > 0 && f.WhyNever(gpu.DeviceRequest{Resources: r.Class.Resources, Class: r.Class.AppClass}) != nil {
+			continue
+		}
+		n++
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+package pool
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/consensus"
+	"github.com/roost-batch/roost/internal/sim/eventloop"
+)
+
+// nodeByName returns a node by its name.
+func (p *Pool) nodeByName(name string) *hostNode {
+	n := p.byName[name]
+	if n == nil {
+		panic(fmt.Sprintf("pool: there is no node %q", name))
+	}
+	return n
+}
+
+// CrashDaemon kills a daemon; its master starts it again after a while.
+func (p *Pool) CrashDaemon(name string, away time.Duration) {
+	n := p.nodeByName(name)
+	n.kill()
+	n.restartAfter(away)
+}
+
+// FlipBit kills a central manager, and flips a bit of the log on its disk, or a schedd, and makes an event of its log unreadable; it is started again after a while.
+// Which bit or event is n's matter.
+func (p *Pool) FlipBit(name string, n int, away time.Duration) {
+	p.CrashDaemon(name, away)
+	switch part := p.nodeByName(name).part.(type) {
+	case *managerNode:
+		part.files, _ = consensus.FlipBit(part.files, n)
+	case *scheddNode:
+		part.damageEvent(n)
+	}
+}
+
+// restartAfter has the daemon started after a while, and not before.
+func (n *hostNode) restartAfter(after time.Duration) {
+	n.downUntil = max(n.downUntil, n.pool.loop.Now()+after)
+	n.pool.loop.Schedule(eventloop.PlannedEvent{At: n.downUntil, Place: n.id, Kind: evStart})
+}
+
+// RebootHost takes a host the power, for a while: its tasks are gone, and its clock of uptime begins at 0. Nobody is told.
+func (p *Pool) RebootHost(name string, away time.Duration) {
+	n := p.nodeByName(name)
+	n.isOff = true
+	n.kill()
+	n.hostLife++
+	n.isAsleep = 0
+	if m, ok := n.part.(*machineNode); ok {
+		for _, id := range sortedKeys(m.claimRunners) {
+			h := m.claimRunners[id]
+			h.starter.killAttempt()
+			h.starter.isAlive = false
+		}
+		if m.guard != nil {
+			m.guard.reset()
+		}
+	}
+	n.offUntil = max(n.offUntil, p.loop.Now()+away)
+	p.CallAt(n.offUntil, func() {
+		if n.isOff && n.offUntil <= p.loop.Now() {
+			n.isOff, n.bootedAt = false, p.loop.Now()
+			n.start()
+		}
+	})
+}
+
+// TearNextWrite has the write that is under way when the daemon dies next be on its disk all the same: nobody was told.
+func (p *Pool) TearNextWrite(name string) { p.nodeByName(name).tornWrite = true }
+
+// PauseDaemon has a daemon stand still for a while, and not know it (SIGSTOP).
+func (p *Pool) PauseDaemon(name string, d time.Duration) {
+	n := p.nodeByName(name)
+	n.stalledUntil = max(n.stalledUntil, p.loop.Now()+d)
+	n.wakeAt(n.nextRunnable())
+	p.breakSilentStreams(n, n.stalledUntil)
+}
+
+// SuspendHost has a host sleep with all that is on it. Its clock of uptime goes on.
+func (p *Pool) SuspendHost(name string, d time.Duration) {
+	n := p.nodeByName(name)
+	until := p.loop.Now() + d
+	if until <= n.isAsleep || n.isOff {
+		return
+	}
+	if n.isAsleep <= p.loop.Now() {
+		p.observe(audit.Event{Type: audit.Slept, Node: name})
+	}
+	n.isAsleep = until
+	host := n.hostLife
+	n.wakeAt(n.nextRunnable())
+	p.CallAt(until, func() {
+		if n.hostLife == host && n.isAsleep <= p.loop.Now() {
+			p.observe(audit.Event{Type: audit.Woke, Node: name})
+			if m, ok := n.part.(*machineNode); ok && m.guard != nil {
+				m.guard.nextDue(p.rand.Between(0, guardInterval), dueWoken, 0)
+			}
+		}
+	})
+	p.breakSilentStreams(n, until)
+}
+
+// breakSilentStreams breaks the streams of a node that nothing was heard of for too long.
+func (p *Pool) breakSilentStreams(n *hostNode, until time.Duration) {
+	if until-p.loop.Now() <= silenceTimeout {
+		return
+	}
+	life := n.daemonLife
+	p.CallAt(p.loop.Now()+silenceTimeout, func() {
+		if n.daemonLife != life || n.nextDaemonTime() < until {
+			return
+		}
+		for _, serial := range sortedKeys(n.streams) {
+			p.breakStream(n.streams[serial], nil)
+		}
+	})
+}
+
+// CutLink has nothing come through from a node to another for a while. What is sent waits, as the transport tries again, until whoever hears nothing gives up.
+func (p *Pool) CutLink(from, to string, d time.Duration) {
+	a, b := p.nodeByName(from), p.nodeByName(to)
+	l := p.link(a, b)
+	l.cutUntil = max(l.cutUntil, p.loop.Now()+d)
+	p.CallAt(l.cutUntil, func() {
+		if !p.isCut(a, b) {
+			p.resumeAfterCut(a, b)
+		}
+	})
+	if d > silenceTimeout {
+		p.CallAt(p.loop.Now()+silenceTimeout, func() {
+			if p.isCut(a, b) {
+				for _, s := range p.streamsBetween(a, b) {
+					p.breakStream(s, nil)
+				}
+			}
+		})
+	}
+}
+
+// TakesAddress cuts a machine off for a while, in which another one answers at its address: whoever opens a session there opens one with that. Afterwards
+// these sessions break.
+func (p *Pool) TakesAddress(name, by string, d time.Duration) {
+	n, taker := p.nodeByName(name), p.nodeByName(by)
+	for _, serial := range sortedKeys(n.streams) {
+		if s := n.streams[serial]; s.kind == sessionStream { // the other's kernel knows nothing of it
+			p.breakStream(s, nil)
+		}
+	}
+	for _, other := range p.nodes {
+		if other != n {
+			p.CutLink(name, other.name, d)
+			p.CutLink(other.name, name, d)
+		}
+	}
+	until := p.loop.Now() + d
+	if p.net.takeovers == nil {
+		p.net.takeovers = map[*hostNode]addressTakeover{}
+	}
+	p.net.takeovers[n] = addressTakeover{taker, until}
+	p.CallAt(until, func() {
+		if p.answeringNode(n) != n {
+			return
+		}
+		delete(p.net.takeovers, n)
+		for _, serial := range sortedKeys(taker.streams) {
+			if s := taker.streams[serial]; s.intended == n {
+				p.breakStream(s, nil)
+			}
+		}
+	})
+}
+
+func (p *Pool) link(a, b *hostNode) *nodeLink {
+	key := [2]int32{a.id, b.id}
+	if p.net.links[key] == nil {
+		p.net.links[key] = &nodeLink{}
+	}
+	return p.net.links[key]
+}
+
+// DelayLink has messages from a node to another take longer for a while.
+func (p *Pool) DelayLink(from, to string, extra, d time.Duration) {
+	l := p.link(p.nodeByName(from), p.nodeByName(to))
+	l.extraDelay, l.extraUntil = extra, max(l.extraUntil, p.loop.Now()+d)
+}
+
+// BreakSessions breaks all sessions between two nodes, with all that is on its way.
+func (p *Pool) BreakSessions(a, b string) {
+	for _, s := range p.streamsBetween(p.nodeByName(a), p.nodeByName(b)) {
+		p.breakStream(s, nil)
+	}
+}
+
+// StepClock puts the wall clock of a node forward, or back, at once. A daemon that runs measures with another clock, as Go does; what it reads and writes down is the new time.
+func (p *Pool) StepClock(name string, by time.Duration) { p.nodeByName(name).wallOffset += by }
+
+// SlowDisk has each write take longer for a while, and FullDisk none succeed.
+func (p *Pool) SlowDisk(name string, each, d time.Duration) {
+	n := p.nodeByName(name)
+	n.writeDelay, n.slowWriteUntil = each, max(n.slowWriteUntil, p.loop.Now()+d)
+}
+
+// FullDisk has no write succeed for a while.
+func (p *Pool) FullDisk(name string, d time.Duration) {
+	n := p.nodeByName(name)
+	n.diskFullUntil = max(n.diskFullUntil, p.loop.Now()+d)
+}
+
+// SlowNode has a daemon take so long for whatever it does, for a while.
+func (p *Pool) SlowNode(name string, each, d time.Duration) {
+	n := p.nodeByName(name)
+	n.eventDelay, n.slowUntil = each, max(n.slowUntil, p.loop.Now()+d)
+}
+
+// Failpoints are the named instants (package internal/failpoint) that a daemon passes.
+func (p *Pool) Failpoints(name string) []string { return p.nodeByName(name).part.failpoints() }

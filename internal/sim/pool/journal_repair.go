@@ -1,0 +1,150 @@
+package pool
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/eventloop"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A schedd whose log is damaged does not start. Here somebody runs roost doctor --repair at once, and lets the jobs go on that it holds, as soon as the schedd
+// allows that.
+
+// releaseInterval is how often he tries.
+const releaseInterval = 10 * time.Second
+
+// damageWindow is of how many of the newest events one is lost: what was long ago says nothing any more.
+const damageWindow = 40
+
+// damageEvent makes an event in the log of a schedd that is down unreadable. Submissions are spared, and jobs that have gone into the history since.
+func (s *scheddNode) damageEvent(n int) {
+	type place struct{ batch, from, to int }
+	var all []place
+	gone := map[uint64]bool{}
+	for i := len(s.files.log) - 1; i >= 0; i-- {
+		var batch []place
+		for _, e := range eventSpans(s.files.log[i]) {
+			event, err := queue.DecodeEvent(s.files.log[i][e.body:e.to])
+			if err != nil || e.body == e.to {
+				continue
+			}
+			gone[event.Job] = gone[event.Job] || event.Type == queue.Purged
+			if event.Type != queue.Submitted && !gone[event.Job] {
+				batch = append(batch, place{i, e.from, e.to})
+			}
+		}
+		slices.Reverse(batch)
+		all = append(all, batch...)
+	}
+	if all = all[:min(len(all), damageWindow)]; len(all) == 0 {
+		return
+	}
+	at := all[n%len(all)]
+	batch := s.files.log[at.batch]
+	_, k := binary.Uvarint(batch[at.from:])
+	event, err := queue.DecodeEvent(batch[at.from+k : at.to])
+	if err != nil {
+		panic(fmt.Sprintf("%s: an event of its log: %v", s.name, err))
+	}
+	s.files.damagedJobs = append(s.files.damagedJobs, event.Job)
+	s.files.log[at.batch] = slices.Concat(batch[:at.from], []byte{0}, batch[at.to:])
+}
+
+// eventSpan is where an event stands in a batch: its length, its body, and its end.
+type eventSpan struct{ from, body, to int }
+
+func eventSpans(batch []byte) (all []eventSpan) {
+	for at := 0; at < len(batch); {
+		size, k := binary.Uvarint(batch[at:])
+		all = append(all, eventSpan{at, at + k, at + k + int(size)})
+		at += k + int(size)
+	}
+	return all
+}
+
+// repairLog makes the log anew where events are lost, as roost doctor does, and returns the jobs of which, and those that are held for that.
+func (s *scheddNode) repairLog() (hit, held []uint64) {
+	if hit = s.files.damagedJobs; len(hit) == 0 {
+		return nil, nil
+	}
+	var events [][]byte
+	for _, batch := range s.files.log {
+		for _, e := range eventSpans(batch) {
+			if e.body == e.to {
+				events = append(events, nil)
+			} else {
+				events = append(events, batch[e.body:e.to])
+			}
+		}
+	}
+	q, held := journal.SalvageQueue(s.name, s.files.snapshots, events, s.wallTime())
+	clear(s.files.snapshots)
+	for _, id := range q.MatchingJobs(queue.JobFilter{}) {
+		s.files.snapshots[id.Seq], _ = q.Snapshot(id.Seq)
+	}
+	s.files.lastSeq, s.files.log, s.files.size, s.files.damagedJobs = max(q.LastSeq(), s.files.lastSeq), nil, 0, nil
+	return hit, held
+}
+
+// reportDoubted tells the observer of what a repair says: which jobs are held, and which of their tasks have not come to their end any more, as far as the log knows.
+// That is so of jobs only of which an event was lost.
+func (s *scheddNode) reportDoubted(q *queue.Queue, hit, held []uint64) {
+	for _, seq := range held {
+		id := roost.JobID{Seq: seq, Host: s.name}
+		open := false
+		q.EachTask(queue.TaskSelector{Job: id}, func(st queue.JobStatus) bool {
+			final, index := st.Task.State.IsFinal(), st.Task.Index
+			if open = open || !final; slices.Contains(hit, seq) && !final {
+				s.pool.observe(audit.Event{Type: audit.RecordLost, Job: id, Index: index})
+				s.reopenTask(id, index)
+			}
+			return true
+		})
+		if !open {
+			continue
+		}
+		s.pool.observe(audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks})
+		s.releaseHeld(id)
+	}
+}
+
+// reopenTask takes back that a task has come to its end.
+func (s *scheddNode) reopenTask(id roost.JobID, index int) {
+	if !s.ended[id.Seq][index] {
+		return
+	}
+	delete(s.ended[id.Seq], index)
+	u := &s.pool.users[s.jobs[id.Seq]]
+	if u.unfinished++; u.unfinished == 1 {
+		s.pool.unfinished++
+	}
+	s.pool.endedTasks--
+}
+
+// releaseHeld has a job released that a repair holds, as soon as the schedd does that.
+func (s *scheddNode) releaseHeld(id roost.JobID) {
+	s.pool.loop.Schedule(eventloop.PlannedEvent{At: s.pool.loop.Now() + releaseInterval, Place: s.id, Kind: evFunc, Payload: func() {
+		if !s.isUp || s.nextDaemonTime() > s.pool.loop.Now() {
+			s.releaseHeld(id)
+			return
+		}
+		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); !unsure { // it was released, or is over
+			return
+		}
+		root := queue.CallerIdentity{User: "root", Host: s.name, Admin: true}
+		if err := s.core.Act(s.timeOf(), wire.ActRequest_RELEASE, root, queue.TaskSelector{Job: id}, func() {}); err != nil {
+			s.releaseHeld(id)
+			return
+		}
+		s.pool.users[s.jobs[id.Seq]].releases++
+		s.pool.observe(audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
+		s.endTurn()
+	}})
+}

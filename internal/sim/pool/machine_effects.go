@@ -1,0 +1,209 @@
+package pool
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// perform does one effect of the books, as startd's loop.perform.
+func (m *machineNode) perform(effect slot.Effect) {
+	if m.enforcer != nil {
+		m.enforcer.OnEffect(effect)
+	}
+	switch e := effect.(type) {
+	case slot.CreateClaim:
+		m.createClaim(e.Claim)
+	case slot.AcceptClaim:
+		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+			Grant: e.Claim.Grant.ID, Epoch: e.Claim.Grant.Epoch, Claim: uint64(e.Claim.ID), AdSequence: m.shown[e.Claim.ID], ScratchDomain: fileSystemDomain,
+			Waiting: e.Claim.IsWaiting(), PredictedWait: int64(e.Claim.PredictedWait),
+		}}})
+	case slot.RejectClaim:
+		m.sendOnSession(e.Session, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{
+			Grant: e.Grant.ID, Epoch: e.Grant.Epoch, Reason: e.Reason, AdSequence: m.ad.Sequence, ScratchDomain: fileSystemDomain,
+		}}})
+	case slot.RecordPlacement:
+		if h := m.claimRunners[e.Claim.ID]; h != nil {
+			h.setPlacement(e.Claim)
+		}
+	case slot.ReportReady:
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Ready{Ready: &wire.ClaimReady{Claim: uint64(e.Claim.ID)}}})
+	case slot.CancelQueued:
+		delete(m.programs, e.Claim.ID)
+		m.exits[e.Claim.ID] = attemptExit(e.Attempt, wire.Cause(e.Cause), e.Reason)
+	case slot.StartAttempt:
+		a := m.programs[e.Claim.ID]
+		delete(m.programs, e.Claim.ID)
+		if h := m.claimRunners[e.Claim.ID]; h != nil {
+			h.start(e.Attempt, a.GetProgram())
+		}
+	case slot.RejectActivation:
+		m.declineClaim(e)
+	case slot.VacateAttempt:
+		if h := m.claimRunners[e.Claim.ID]; h != nil {
+			h.vacate(e)
+		}
+	case slot.ReportStarted:
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: reference(e.Attempt), Pid: 1}}})
+	case slot.ReportExited:
+		if m.pool.passFailpoint(m.hostNode, failpoint.StartdBeforeExitSent) {
+			return
+		}
+		x := m.exitReport(e.Claim)
+		x.Waiting = e.Claim.IsWaiting()
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: x}})
+	case slot.ReportLost:
+		m.sendToSchedd(e.Claim.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim.ID), Reason: e.Reason}}})
+	case slot.RenewLease:
+		m.renew(e.Claim)
+	case slot.DiscardAttempt:
+		delete(m.exits, e.Claim.ID)
+		if h := m.claimRunners[e.Claim.ID]; h != nil {
+			h.dropAttempt(e.Attempt)
+		}
+	case slot.RemoveClaim:
+		delete(m.exits, e.Claim.ID)
+		delete(m.shown, e.Claim.ID)
+		delete(m.programs, e.Claim.ID)
+		if h := m.claimRunners[e.Claim.ID]; h != nil {
+			h.removeAll()
+		}
+	case slot.CloseSession:
+		if on := m.sessions[e.Session]; on != nil {
+			delete(m.sessions, e.Session)
+			m.pool.closeStream(on, 1)
+		}
+	}
+}
+
+// renew moves the deadline that a claim's starter enforces. The observer is told the longest that was asked for, whatever the books make of it.
+func (m *machineNode) renew(c *slot.Claim) {
+	h := m.claimRunners[c.ID]
+	if h == nil {
+		return
+	}
+	h.starter.deadline = c.Lease
+	m.pool.observe(audit.Event{Type: audit.Renewed, Node: m.name, Claim: uint64(c.ID), Until: m.pool.loop.Now() + c.LeasePeriod})
+}
+
+func (m *machineNode) declineClaim(e slot.RejectActivation) {
+	delete(m.programs, e.Claim)
+	if e.NoClaim {
+		m.sendToSchedd(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Lost{Lost: &wire.ClaimLost{Claim: uint64(e.Claim), Reason: e.Reason}}})
+		return
+	}
+	m.sendToSchedd(e.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: attemptExit(e.Attempt, wire.Cause_CAUSE_MACHINE, e.Reason)}})
+}
+
+// exitReport is the news of the end of the claim's attempt. One that ended without its hand's doing is the machine's fault.
+func (m *machineNode) exitReport(c *slot.Claim) *wire.Exited {
+	if x := m.exits[c.ID]; x != nil && attemptID(c.Schedd, x.GetAttempt()) == c.Attempt {
+		return x
+	}
+	x := attemptExit(c.Attempt, wire.Cause_CAUSE_MACHINE, "its claim has ended under it")
+	m.exits[c.ID] = x
+	return x
+}
+
+// sendOnSession puts a message on a session, and tell on the present one of a schedd, if there is one.
+func (m *machineNode) sendOnSession(session uint64, message *wire.FromStartd) {
+	if on := m.sessions[session]; on != nil {
+		m.pool.sendOn(on, 1, message)
+	}
+}
+
+func (m *machineNode) sendToSchedd(schedd string, message *wire.FromStartd) {
+	if id, ok := m.core.Session(schedd); ok {
+		m.sendOnSession(id, message)
+	}
+}
+
+// createClaim begins to write a claim down.
+func (m *machineNode) createClaim(c *slot.Claim) {
+	h := &claimRunner{machine: m, id: c.ID, hostLife: m.hostLife, claim: *c}
+	h.starter = &starterProcess{runner: h, deadline: c.Lease}
+	h.setPlacement(c)
+	m.claimRunners[c.ID] = h
+	if m.shown[c.ID] == 0 {
+		m.shown[c.ID] = m.ad.Sequence // the ad was made after the claim was carved
+	}
+	takes, ok := m.writeTime()
+	m.scheduleEvent(m.pool.loop.Now()+takes/10, evReport, uint64(c.ID), &claimCreated{c.ID, ok}) // it is not forced to disk
+}
+
+// What hands and starters tell the startd.
+type (
+	claimCreated struct {
+		claim slot.ClaimID
+		ok    bool
+	}
+	attemptStarted struct {
+		claim   slot.ClaimID
+		starter *starterProcess
+		attempt roost.AttemptID
+	}
+	attemptEnded struct {
+		claim slot.ClaimID
+		exit  *wire.Exited
+	}
+)
+
+// handleReport takes that in.
+func (m *machineNode) handleReport(x any) {
+	switch x := x.(type) {
+	case *claimCreated:
+		h := m.claimRunners[x.claim]
+		if h == nil {
+			return
+		}
+		if !x.ok || m.diskFullUntil > m.pool.loop.Now() {
+			m.core.ClaimFailed(m.bootTime(), x.claim, "the claim could not be written down: no space left on device")
+			break
+		}
+		h.written = true
+		if m.pool.passFailpoint(m.hostNode, failpoint.StartdAfterClaim) {
+			return
+		}
+		m.core.ClaimCreated(x.claim)
+		life := m.daemonLife
+		if m.runEffects(); m.daemonLife != life || m.pool.passFailpoint(m.hostNode, failpoint.StartdBeforeStarter) {
+			return
+		}
+		if h = m.claimRunners[x.claim]; h != nil {
+			h.spawn()
+		}
+		if m.pool.passFailpoint(m.hostNode, failpoint.StartdAfterStarter) {
+			return
+		}
+	case *attemptStarted:
+		if s := x.starter; s.attempt == x.attempt && s.phase == phaseRunning {
+			m.core.Started(m.bootTime(), x.claim, s.attempt)
+		}
+	case guardConnected:
+		m.guardFound()
+	case guardTimeout:
+		if x.awaited == m.guardTimeouts {
+			m.guardLost()
+		}
+	case *observationsMsg:
+		m.handleObservations(x)
+	case *attemptEnded:
+		if c, ok := m.core.Claim(x.claim); ok {
+			m.exits[x.claim] = x.exit
+			m.core.Ended(m.bootTime(), x.claim, attemptID(c.Schedd, x.exit.GetAttempt()))
+		}
+	}
+	m.runEffects()
+}
+
+// noticePeriod is how long a task has that is told to go, as its job asks.
+func noticePeriod(p *wire.Program) time.Duration { return max(time.Duration(p.GetNoticeNs()), 0) }
+
+func (m *machineNode) failpoints() []string {
+	return []string{failpoint.StartdAfterClaim, failpoint.StartdBeforeStarter, failpoint.StartdAfterStarter, failpoint.StartdBeforeExitSent}
+}

@@ -1,0 +1,300 @@
+package pool
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/desktop"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// machineNode is a machine: the production books of its startd, the loop around them, and its starters, which outlive it.
+type machineNode struct {
+	*hostNode
+	config             *MachineConfig
+	units              []gpu.ResourceUnit
+	initialClaim       slot.ClaimID // the last claim from before the beginning
+	unrequestedOutputs int          // attempts that ended with an output that nobody had asked for
+	failedAttempts     int          // attempts that it was to begin
+
+	// What is on its disk, or lives beside the startd.
+	claimRunners      map[slot.ClaimID]*claimRunner
+	generation        uint64
+	leased            map[slot.ClaimID]bool // as the observer was told
+	offered           bool                  // the observer was told what it lends
+	offersAll         bool                  // everything, and not nothing
+	guardMissReported bool                  // the observer was told that nothing is heard of the guard
+	guard             *guardProcess         // nil: it is nobody's
+
+	// The startd's own.
+	core             *slot.ClaimTable
+	exits            map[slot.ClaimID]*wire.Exited
+	programs         map[slot.ClaimID]*wire.Activate
+	shown            map[slot.ClaimID]uint64 // the sequence of the first ad that shows the claim
+	sessions         map[uint64]*daemonStream
+	lastSession      uint64 // session
+	links            []adLink
+	key              []byte
+	ad               adstore.AdUpdate
+	version          uint64 // of the books that the ad shows
+	restated         time.Duration
+	running          int
+	wake             daemonTimer
+	minor            daemonTimer
+	enforcer         *desktop.PolicyEnforcer // nil: it is nobody's
+	lastObservations uint64                  // the number of the guard's signs that were heard last
+	guardTimeouts    uint64                  // counts the times that are given to the guard to be heard
+}
+
+// adLink keeps a collector told (package internal/adclient): at most one update is on its way.
+type adLink struct {
+	to         *hostNode
+	stream     *daemonStream
+	sent       uint64
+	waiting    bool
+	began      time.Duration
+	retry      reconnectBackoff
+	retryTimer daemonTimer
+	renewTimer daemonTimer
+}
+
+func newMachine(p *Pool, of *MachineConfig) (*machineNode, error) {
+	m := &machineNode{config: of, claimRunners: map[slot.ClaimID]*claimRunner{}, leased: map[slot.ClaimID]bool{}}
+	if of.OwnerPolicy != nil {
+		m.guard = &guardProcess{machine: m}
+	}
+	if of.Name == "" {
+		of.Name = fmt.Sprintf("machine%d", len(p.machines))
+	}
+	if p.byName[of.Name] != nil {
+		return nil, fmt.Errorf("machine %s: %w: there are two of that name", of.Name, roost.Conflict)
+	}
+	if m.units = of.Units; m.units != nil {
+		m.hostNode = p.newNode(of.Name, m)
+		return m, nil
+	}
+	t := gpu.MachineTopology{CPU: of.Resources.CPU, Memory: of.Resources.Memory, Devices: of.Devices}
+	for i := range int((of.Resources.CPU + 999) / 1000) {
+		t.Cores = append(t.Cores, gpu.CPUCore{ID: i})
+	}
+	var err error
+	if m.units, err = gpu.CutUnits(t, of.Layout); err != nil {
+		return nil, fmt.Errorf("machine %s: %w", of.Name, err)
+	}
+	m.hostNode = p.newNode(of.Name, m)
+	return m, nil
+}
+
+// start is what startd.open and its loop's beginning do.
+func (m *machineNode) start() {
+	m.generation++
+	m.exits, m.programs, m.shown = map[slot.ClaimID]*wire.Exited{}, map[slot.ClaimID]*wire.Activate{}, map[slot.ClaimID]uint64{}
+	m.sessions, m.lastSession, m.version, m.running = map[uint64]*daemonStream{}, 0, 0, 0
+	m.wake, m.minor = daemonTimer{}, daemonTimer{}
+	m.key = make([]byte, 32)
+	for i := range m.key {
+		m.key[i] = byte(m.pool.rand.Uint64())
+	}
+	m.core = slot.New(slot.TableOptions{
+		Units: m.units, Disk: m.config.Resources.Disk, Ad: m.baseAd(), FirstID: slot.ClaimID(m.generation<<generationBits | 1), ExitRetention: maxExits,
+	})
+	m.ad = adstore.AdUpdate{Type: "Machine", Name: m.name, Started: m.wallTime().UnixNano(), Lease: adLease}
+	m.followOwner()
+	m.adopt()
+	m.links = make([]adLink, len(m.pool.managers))
+	for i := range m.links {
+		m.links[i].to = m.pool.managers[i].hostNode
+	}
+	m.advertiseAll(true)
+	m.runEffects()
+	if m.generation == 1 {
+		m.reportInitial()
+	}
+}
+
+// What package startd has them.
+const (
+	generationBits      = 32
+	maxExits            = 24 * time.Hour
+	minorUpdateInterval = 5 * time.Second
+	maxPolicySteps      = 100_000
+)
+
+func (m *machineNode) stop() {
+	m.core, m.sessions, m.links, m.enforcer = nil, nil, nil, nil
+	if m.guard != nil {
+		m.guard.startdGone()
+	}
+}
+
+// baseAd is what the machine says of itself that does not depend on claims.
+func (m *machineNode) baseAd() *classad.Ad {
+	ad := classad.New()
+	if m.config.Ad != nil {
+		ad = m.config.Ad.Copy()
+	}
+	ad.SetString(roost.AttrMyType, "Machine")
+	ad.SetString(roost.AttrName, m.name)
+	ad.SetString(roost.AttrMachine, m.name)
+	ad.SetString(roost.AttrMyAddress, m.name)
+	ad.SetString(roost.AttrArch, "X86_64")
+	ad.SetString(roost.AttrOpSys, "LINUX")
+	ad.SetString(roost.AttrFileSystemDomain, fileSystemDomain)
+	ad.SetString(roost.AttrBootID, strconv.Itoa(int(m.hostLife)))
+	ad.SetInt(roost.AttrDaemonStart, m.wallTime().Unix())
+	for _, e := range [][2]string{{roost.AttrStart, "true"}, {roost.AttrRank, "0"}, {roost.AttrRequirements, roost.AttrStart}} {
+		if _, ok := ad.Lookup(e[0]); ok {
+			continue
+		}
+		if err := ad.SetExpr(e[0], e[1]); err != nil {
+			panic(err)
+		}
+	}
+	return ad
+}
+
+// runEffects does what the books say, and sees to it that they are asked again in time.
+func (m *machineNode) runEffects() {
+	life := m.daemonLife
+	next := slot.BootTime(math.MaxInt64)
+	for again := true; again; again = m.enforcer != nil && m.enforcer.ClaimsChanged() {
+		next = math.MaxInt64
+		if m.enforcer != nil {
+			next = m.applyOwnerPolicy()
+		}
+		effects, wake := m.core.Todo(m.bootTime())
+		next = min(next, wake)
+		if m.core.Version() != m.version || m.enforcer != nil && m.enforcer.IsAdStale() {
+			m.advertiseAll(true)
+		}
+		for _, e := range effects {
+			if m.perform(e); m.daemonLife != life {
+				return
+			}
+		}
+	}
+	m.reportLeases()
+	if next != math.MaxInt64 {
+		m.setTimer(&m.wake, next+m.bootedAt)
+	}
+	if !m.pool.cfg.OnlyOnChange || m.core.Running() != m.running || m.core.HasUnadvertised() {
+		m.setTimer(&m.minor, m.pool.loop.Now()+minorUpdateInterval)
+	}
+}
+
+// advertiseAll advertises the machine as it stands. A minor change is worth it only when something differs.
+func (m *machineNode) advertiseAll(major bool) {
+	running := m.core.Running()
+	old := m.pool.loop.Now()-m.restated >= adRestateInterval && !m.pool.cfg.OnlyOnChange
+	if !major && running == m.running && !old && !m.core.IsClaimsAdStale(m.bootTime(), noCheckpoint) && !m.core.IsReclaimableAdStale() {
+		return
+	}
+	m.core.SetLoad(0)
+	ad := m.core.Ad()
+	if m.enforcer != nil {
+		m.enforcer.Describe(ad)
+	}
+	m.core.DescribeClaims(ad, slot.ClockReading{Now: m.bootTime(), Wall: m.wallTime()}, noCheckpoint)
+	m.ad.Sequence++
+	ad.SetInt(roost.AttrUpdateSequence, int64(m.ad.Sequence))
+	m.ad.Ad = ad.String()
+	if !m.pool.cfg.AdsAsText {
+		m.ad.ParsedAd = ad
+	}
+	m.ad.Private = map[string]string{"GrantKey": hex.EncodeToString(m.key), "GrantNames": "schedd", "Clock": strconv.FormatInt(int64(m.bootTime()), 10)}
+	m.version, m.restated, m.running = m.core.Version(), m.pool.loop.Now(), running
+	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
+		if m.shown[id] == 0 {
+			m.shown[id] = m.ad.Sequence
+		}
+	}
+	for i := range m.links {
+		m.advertise(&m.links[i])
+	}
+}
+
+// noCheckpoint is what is known of checkpoints: none are taken.
+func noCheckpoint(*slot.Claim) slot.CheckpointInfo { return slot.CheckpointInfo{} }
+
+// advertise tells a collector the ad, if it does not have it, and has answered what it was told before.
+func (m *machineNode) advertise(l *adLink) {
+	if l.waiting || l.sent >= m.ad.Sequence {
+		return
+	}
+	update := &adUpdate{m.ad}
+	l.sent, l.waiting = m.ad.Sequence, true
+	if l.stream == nil {
+		l.began = m.pool.loop.Now()
+		l.stream = m.pool.openStream(m.hostNode, l.to, machineStream, update, l)
+	} else {
+		m.pool.sendOn(l.stream, 0, update)
+	}
+	if !m.pool.cfg.OnlyOnChange {
+		m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
+	}
+}
+
+// renewAd has the lease of the ad start again.
+func (m *machineNode) renewAd(l *adLink) {
+	if !l.waiting && l.stream != nil {
+		update := &adUpdate{m.ad}
+		update.Ad, update.ParsedAd, update.Private = "", nil, nil
+		l.waiting = true
+		m.pool.sendOn(l.stream, 0, update)
+	}
+	m.setTimer(&l.renewTimer, m.pool.loop.Now()+adLease/3)
+}
+
+// reportLeases tells which claims have their resources.
+func (m *machineNode) reportLeases() {
+	if m.pool.cfg.Observe == nil {
+		return
+	}
+	m.reportAvailability()
+	for _, id := range slices.Sorted(maps.Keys(m.leased)) {
+		if c, ok := m.core.Claim(id); !ok || !c.HasResources() {
+			delete(m.leased, id)
+			m.pool.observe(audit.Event{Type: audit.Freed, Node: m.name, Claim: uint64(id)})
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.claimRunners)) {
+		if c, ok := m.core.Claim(id); ok && c.HasResources() && !m.leased[id] {
+			m.leased[id] = true
+			m.pool.observe(audit.Event{Type: audit.Leased, Node: m.name, Claim: uint64(id), Resources: c.Resources, Until: c.Lease + m.bootedAt})
+		}
+	}
+}
+
+func (m *machineNode) timerFired(a *daemonTimer) {
+	switch a {
+	case &m.wake:
+	case &m.minor:
+		m.advertiseAll(false)
+	default:
+		for i := range m.links {
+			switch l := &m.links[i]; a {
+			case &l.retryTimer:
+				m.advertise(l)
+			case &l.renewTimer:
+				m.renewAd(l)
+			}
+		}
+		return
+	}
+	m.runEffects()
+}
+
+func (m *machineNode) writeDone(uint64)              {}
+func (m *machineNode) handleDatagram(*hostNode, any) {}
+func (m *machineNode) check()                        { m.core.Check() }

@@ -1,0 +1,390 @@
+package pool
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/collector/adstore"
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/consensus"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// managerNode is a central manager: a collector, a replica of the log, and the production loop of a negotiator.
+type managerNode struct {
+	*hostNode
+	index int
+	files consensus.ReplicaDisk
+
+	replica      *consensus.Replica
+	leaderState  leaderState
+	proposals    map[uint64]pendingProposal
+	writing      *consensus.ReplicaDisk
+	writeFails   bool
+	heldMessages []consensus.Message // until what they rest on is written
+	elections    daemonTimer
+
+	store       *adstore.Store
+	machineFeed *adstore.TypeFeed
+	lease       daemonTimer
+
+	core           *negotiator.LoopCore
+	scheddSessions []*scheddSession
+	watchers       []*daemonStream
+	leaderReported wire.LeaderNews
+	period         daemonTimer
+	lastBeat       daemonTimer
+	turnAt         daemonTimer
+	busyUntil      time.Duration // a cycle is under way until then
+	lastCycle      time.Duration // when it was told to look by itself last
+}
+
+type leaderState struct {
+	isLeader bool
+	term     uint64
+	leaderID int
+}
+
+type pendingProposal struct {
+	term uint64
+	done func(any, error)
+}
+
+// scheddSession is that with a schedd.
+type scheddSession struct {
+	stream      *daemonStream
+	session     *negotiator.ScheddSession
+	unconfirmed []*wire.ToSchedd // that wait until a majority has said that this manager still leads
+	at          time.Duration    // since when
+	ended       error
+}
+
+func newManager(p *Pool, i int) *managerNode {
+	m := &managerNode{index: i}
+	m.hostNode = p.newNode(p.similarUnusedName(fmt.Sprintf("manager%d", i)), m)
+	return m
+}
+
+func (m *managerNode) start() {
+	m.replica = consensus.New(m.index, m.pool.cfg.Managers, m.files, m.pool.loop.Now(), m.pool.rand)
+	m.leaderState, m.proposals = leaderState{leaderID: -1}, map[uint64]pendingProposal{}
+	m.store = adstore.New(adstore.DefaultLimits())
+	m.machineFeed, _ = m.store.StartFeed("Machine")
+	m.core = negotiator.NewCore(m.name, m.name, m)
+	if saved := m.pool.cfg.Ledger; saved != nil {
+		if err := m.core.Restore(saved); err != nil {
+			panic(err) // it was read before
+		}
+	}
+	m.period, m.lastBeat, m.turnAt, m.lease, m.elections, m.busyUntil = daemonTimer{}, daemonTimer{}, daemonTimer{}, daemonTimer{}, daemonTimer{}, 0
+	m.setTimer(&m.period, m.pool.loop.Now()+negotiator.CyclePeriod)
+	m.runReplica()
+	m.runTurn()
+}
+
+func (m *managerNode) stop() {
+	if m.writing != nil && m.tornWrite && !m.writeFails {
+		m.files = *m.writing
+	}
+	m.tornWrite, m.writing, m.heldMessages, m.scheddSessions, m.watchers = false, nil, nil, nil, nil
+	m.replica, m.core, m.store, m.machineFeed, m.proposals = nil, nil, nil, nil, nil
+	m.leaderReported = wire.LeaderNews{}
+}
+
+// Propose implements negotiator.ReplicatedLog.
+func (m *managerNode) Propose(entry []byte, done func(any, error)) {
+	index, ok := m.replica.Propose(m.pool.loop.Now(), entry)
+	if !ok {
+		done(nil, errNotLeader)
+		m.setTimer(&m.turnAt, m.pool.loop.Now())
+		return
+	}
+	m.proposals[index] = pendingProposal{m.leaderState.term, done}
+	m.setTimer(&m.elections, m.pool.loop.Now()) // it is to be written, and sent
+}
+
+var errNotLeader = errors.New("this replica does not lead")
+
+// runReplica does what follows from what the replica was told: it writes, sends and applies.
+func (m *managerNode) runReplica() {
+	m.flushLog()
+	for index, e, ok := m.replica.NextCommitted(); ok; index, e, ok = m.replica.NextCommitted() {
+		var result any
+		if e.Text != nil {
+			result = m.core.Apply(index, e.Text)
+			m.reportEntry(index, e.Text)
+		}
+		if w, ok := m.proposals[index]; ok {
+			delete(m.proposals, index)
+			if w.term == e.Term {
+				w.done(result, nil)
+			} else {
+				w.done(nil, errNotLeader)
+			}
+			m.setTimer(&m.turnAt, m.pool.loop.Now())
+		}
+	}
+	leads, term, who := m.replica.LeaderState()
+	if now := (leaderState{leads, term, who}); now != m.leaderState {
+		m.leaderState = now
+		if !leads {
+			for _, index := range sortedKeys(m.proposals) {
+				m.proposals[index].done(nil, errNotLeader)
+			}
+			clear(m.proposals)
+		}
+		address := ""
+		if who >= 0 {
+			address = m.pool.managers[who].name
+		}
+		m.core.LeadershipChanged(m.wallTime(), leads, term, address)
+		m.setTimer(&m.turnAt, m.pool.loop.Now())
+	}
+	if at, ok := m.replica.NextTick(); ok {
+		m.setTimer(&m.elections, at)
+	}
+	m.sendConfirmed()
+}
+
+// flushLog begins to write what is to be written, and sends what waits for nothing.
+func (m *managerNode) flushLog() {
+	if m.writing != nil {
+		return
+	}
+	disk := m.replica.TakeWrite()
+	m.heldMessages = m.replica.TakeMessages(m.heldMessages)
+	if disk == nil {
+		m.sendHeld()
+		return
+	}
+	takes, ok := m.writeTime()
+	m.writing, m.writeFails = disk, !ok
+	m.scheduleEvent(m.pool.loop.Now()+takes, evDisk, 0, nil)
+}
+
+func (m *managerNode) sendHeld() {
+	for _, x := range m.heldMessages {
+		m.pool.sendDatagram(m.hostNode, m.pool.managers[x.To].hostNode, x)
+	}
+	m.heldMessages = m.heldMessages[:0]
+}
+
+func (m *managerNode) writeDone(uint64) {
+	if m.writeFails {
+		m.killAndRestart()
+		return
+	}
+	m.files = *m.writing
+	m.writing = nil
+	m.sendHeld()
+	m.replica.WriteDone(&m.files)
+	m.runReplica()
+}
+
+func (m *managerNode) handleDatagram(_ *hostNode, x any) {
+	m.replica.HandleMessage(m.pool.loop.Now(), x.(consensus.Message))
+	m.runReplica()
+}
+
+func (m *managerNode) timerFired(a *daemonTimer) {
+	switch a {
+	case &m.elections:
+		m.replica.Tick(m.pool.loop.Now())
+		m.runReplica()
+		return
+	case &m.period:
+		if m.canSkipTurn() {
+			m.setTimer(&m.period, m.pool.loop.Now()+time.Minute)
+			return
+		}
+		m.setTimer(&m.period, m.pool.loop.Now()+negotiator.CyclePeriod)
+		m.lastCycle = m.pool.loop.Now()
+		m.core.RunPeriodic(m.wallTime())
+	case &m.lastBeat:
+		m.reportLeader(true)
+		return
+	case &m.lease:
+		m.store.Expire(m.wallTime())
+		m.updateMachines()
+	}
+	m.runTurn()
+}
+
+// runTurn has the negotiator do what follows from what it was told, unless a cycle is under way: then that is done after it.
+func (m *managerNode) runTurn() {
+	if m.pool.loop.Now() < m.busyUntil {
+		m.setTimer(&m.turnAt, m.busyUntil)
+		return
+	}
+	if !m.canSkipTurn() {
+		m.setTimer(&m.period, m.pool.loop.Now()+negotiator.CyclePeriod)
+	}
+	if m.core.ProcessEvents(m.wallTime()) {
+		m.busyUntil = m.pool.loop.Now() + m.pool.cfg.Times.Cycle
+		if m.passFailpoint(failpoint.NegotiatorBeforeGrant) {
+			return
+		}
+	}
+	life := m.daemonLife
+	for _, c := range slices.Clone(m.scheddSessions) {
+		m.sendToSchedd(c)
+		if m.daemonLife != life {
+			return
+		}
+	}
+	m.reportLeader(false)
+	if at, ok := m.core.NextWake(); ok {
+		m.setTimer(&m.turnAt, m.simTime(at))
+	}
+}
+
+// canSkipTurn reports whether a negotiator in a quiet pool need not look again by itself: nothing has begun or ended since it did. As long as something waits it does so each
+// minute all the same, since time alone may change what it may do.
+func (m *managerNode) canSkipTurn() bool {
+	return m.pool.cfg.OnlyOnChange && m.lastCycle > m.pool.lastChange && (m.pool.Sample().Waiting == 0 || m.pool.loop.Now()-m.lastCycle < time.Minute)
+}
+
+// passFailpoint is passed only by a manager that grants something.
+func (m *managerNode) passFailpoint(name string) bool {
+	epoch, _, _ := m.core.LeadingEpoch()
+	return epoch != 0 && m.pool.passFailpoint(m.hostNode, name)
+}
+
+// sendToSchedd sends a schedd what waits for it.
+func (m *managerNode) sendToSchedd(c *scheddSession) {
+	if c.unconfirmed != nil {
+		return
+	}
+	messages, late, ended := c.session.TakeMessages(m.wallTime())
+	c.ended = ended
+	if late {
+		c.unconfirmed, c.at = messages, m.pool.loop.Now()
+		m.sendConfirmed()
+		return
+	}
+	m.runCycle(c, messages)
+}
+
+// sendConfirmed sends what is late when a majority has said that this manager still leads; what is too late ends its conversation.
+func (m *managerNode) sendConfirmed() {
+	if !slices.ContainsFunc(m.scheddSessions, func(c *scheddSession) bool { return c.unconfirmed != nil }) {
+		return
+	}
+	for _, c := range slices.Clone(m.scheddSessions) {
+		switch {
+		case c.unconfirmed == nil:
+		case m.replica.ConfirmedSince(c.at):
+			messages := c.unconfirmed
+			c.unconfirmed = nil
+			m.runCycle(c, messages)
+		case m.pool.loop.Now()-c.at > 2*time.Second:
+			c.ended, c.unconfirmed = errNotLeader, nil
+			m.runCycle(c, nil)
+		}
+	}
+}
+
+func (m *managerNode) runCycle(c *scheddSession, messages []*wire.ToSchedd) {
+	granted := false
+	for _, x := range messages {
+		if hello := x.GetHello(); hello != nil {
+			hello.Name = m.name
+		}
+		granted = granted || x.GetGrant() != nil
+		m.pool.sendOn(c.stream, 1, x)
+	}
+	if granted && m.pool.passFailpoint(m.hostNode, failpoint.NegotiatorAfterGrant) {
+		return
+	}
+	if c.ended != nil {
+		m.pool.closeStream(c.stream, 1)
+		m.sessionEnded(c.stream)
+	}
+}
+
+// sessionEnded takes in that a conversation is over.
+func (m *managerNode) sessionEnded(on *daemonStream) {
+	for i, c := range m.scheddSessions {
+		if c.stream == on {
+			m.scheddSessions = slices.Delete(m.scheddSessions, i, i+1)
+			m.core.EndSession(m.wallTime(), c.session)
+			return
+		}
+	}
+}
+
+// reportLeader tells who watches who leads, if that has changed, or it is time to say so again.
+func (m *managerNode) reportLeader(again bool) {
+	epoch, highest, leader := m.core.LeadingEpoch()
+	report := &wire.LeaderNews{Name: m.name, Epoch: highest, Leads: epoch != 0, Leader: leader}
+	if !again && report.Epoch == m.leaderReported.Epoch && report.Leads == m.leaderReported.Leads && report.Leader == m.leaderReported.Leader {
+		return
+	}
+	m.leaderReported.Epoch, m.leaderReported.Leads, m.leaderReported.Leader = report.Epoch, report.Leads, report.Leader
+	for _, on := range m.watchers {
+		m.pool.sendOn(on, 1, m.leaderMessage(report))
+	}
+	if !m.pool.cfg.OnlyOnChange {
+		m.lastBeat.set = false
+		m.setTimer(&m.lastBeat, m.pool.loop.Now()+leaderBeat)
+	}
+}
+
+// A manager speaks every beat, and promises to do so within silence (package negotiator).
+const (
+	leaderBeat    = time.Second
+	leaderTimeout = 3 * time.Second
+)
+
+func (m *managerNode) leaderMessage(of *wire.LeaderNews) *wire.LeaderNews {
+	report := &wire.LeaderNews{Name: m.name, Epoch: of.Epoch, Leads: of.Leads, Leader: of.Leader}
+	if !m.pool.cfg.OnlyOnChange {
+		report.WithinMs = uint32(leaderTimeout.Milliseconds())
+	}
+	return report
+}
+
+// reportEntry tells the observer of an entry.
+func (m *managerNode) reportEntry(index uint64, text []byte) {
+	if m.pool.cfg.Observe == nil {
+		return
+	}
+	_, sum := m.core.Digest()
+	e, err := ledger.Decode(text)
+	m.core.ViewLedger(func(l *ledger.Ledger) {
+		now := l.Now()
+		at := now.Sub(m.pool.cfg.StartTime)
+		m.pool.observe(audit.Event{Type: audit.Digested, Node: m.name, Entry: index, Digest: digestPrefix(sum), Until: at})
+		if inForce, _ := l.Epoch(); err != nil || e.Lead == "" && e.Epoch != inForce {
+			return // of a leader that has been deposed
+		}
+		for _, h := range e.Holds {
+			m.pool.observe(audit.Event{Type: audit.UsageRateSet, Entry: index, Until: at, Submitter: h.Submitter.String(), Amount: h.Cores})
+		}
+		for _, who := range l.Accountant().Submitters() {
+			m.pool.observe(audit.Event{Type: audit.UsageReported, Node: m.name, Entry: index, Until: at, Submitter: who.String(), Amount: l.Accountant().CoreSeconds(now, who)})
+		}
+	})
+}
+
+// digestPrefix is the first eight bytes of a digest.
+func digestPrefix(sum []byte) uint64 {
+	if len(sum) < sha256.Size {
+		return 0
+	}
+	return binary.BigEndian.Uint64(sum)
+}
+
+func (m *managerNode) handleReport(any) {}
+func (m *managerNode) check()           {}
+
+func (m *managerNode) failpoints() []string {
+	return []string{failpoint.NegotiatorBeforeGrant, failpoint.NegotiatorAfterGrant}
+}

@@ -1,0 +1,168 @@
+package pool
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/sim/audit"
+	"github.com/roost-batch/roost/internal/sim/eventloop"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// programPrefix is before the number of a job in the name of its program.
+const programPrefix = "/simulated/"
+
+// userSubmission is what became of a submission.
+type userSubmission struct {
+	id           roost.JobID   // zero: none was shown yet
+	shownAt      time.Duration // when it was
+	firstStarted time.Duration // when the first of its tasks began
+	lastEnded    time.Duration // when the last one ended
+	attempts     int           // attempts
+	running      int
+	unfinished   int // tasks that have not come to their end
+	stored       bool
+	refused      error
+	askedLife    uint32 // life of the schedd that was asked, and one
+	resubmitted  bool
+	releases     int // how often he has asked for that
+}
+
+// callerOf is the user that submits a job.
+func (p *Pool) callerOf(i int) queue.CallerIdentity {
+	j := &p.cfg.Jobs[i]
+	name := j.Owner
+	if name == "" {
+		name = "user"
+	}
+	return queue.CallerIdentity{User: name, UID: 1000, GID: 1000, Host: p.schedds[j.Schedd].name}
+}
+
+// submitSpec is what he submits.
+func (p *Pool) submitSpec(i int) queue.SubmitSpec {
+	spec := p.cfg.Jobs[i].Spec
+	spec.Ad = spec.Ad.Copy()
+	spec.Count = max(spec.Count, 1)
+	spec.Ad.SetString(roost.AttrCmd, programPrefix+strconv.Itoa(i))
+	spec.Ad.Delete(roost.AttrScript)
+	spec.Ad.Delete(roost.AttrScriptFile)
+	return spec
+}
+
+// submitTimeout is how long a user waits for an answer before he asks again, with the same key.
+const submitTimeout = 5 * time.Second
+
+// submitJob has a job submitted. As long as no id was shown it is tried again.
+func (p *Pool) submitJob(i int) {
+	u := &p.users[i]
+	s := p.schedds[p.cfg.Jobs[i].Schedd]
+	if u.refused != nil || !u.id.IsZero() && !u.resubmitted {
+		return
+	}
+	if s.isUp && s.nextDaemonTime() <= p.loop.Now() && u.askedLife != s.daemonLife+1 {
+		u.askedLife = s.daemonLife + 1
+		err := s.core.Submit(s.timeOf(), p.callerOf(i), "job "+strconv.Itoa(i), []queue.SubmitSpec{p.submitSpec(i)}, func(ids []roost.JobID, _ bool) { p.showID(i, ids) })
+		if err != nil {
+			u.refused = fmt.Errorf("job %d: %w", i, err)
+			p.unfinished--
+			return
+		}
+		s.endTurn()
+	}
+	if u.id.IsZero() || u.resubmitted {
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + submitTimeout, Place: s.id, Kind: evSubmit, Number: uint64(i)})
+	}
+}
+
+// showID shows a user the id of his job.
+func (p *Pool) showID(i int, ids []roost.JobID) {
+	j, u := &p.cfg.Jobs[i], &p.users[i]
+	s := p.schedds[j.Schedd]
+	u.id, u.resubmitted = ids[0], false
+	u.shownAt = p.loop.Now()
+	for _, id := range ids {
+		p.observe(audit.Event{Type: audit.IDShown, Node: s.name, Key: fmt.Sprintf("%d:job %d", p.callerOf(i).UID, i), Job: id, Tasks: max(j.Spec.Count, 1)})
+	}
+	if p.passFailpoint(s.hostNode, failpoint.ScheddAfterAnswer) {
+		return
+	}
+	if j.ResubmitAfter > 0 {
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + j.ResubmitAfter, Place: s.id, Kind: evFunc, Payload: func() {
+			if u.resubmitted = true; j.ResubmitAfter > 0 {
+				u.askedLife = 0
+				j.ResubmitAfter = 0
+				p.submitJob(i)
+			}
+		}})
+	}
+}
+
+// performAction does what a user wishes, as soon as he knows the id.
+func (p *Pool) performAction(n int) {
+	a := &p.cfg.Actions[n]
+	u, s := &p.users[a.Job], p.schedds[p.cfg.Jobs[a.Job].Schedd]
+	if u.refused != nil {
+		return
+	}
+	if u.id.IsZero() || !s.isUp || s.nextDaemonTime() > p.loop.Now() {
+		p.loop.Schedule(eventloop.PlannedEvent{At: p.loop.Now() + time.Second, Place: s.id, Kind: evAction, Number: uint64(n)})
+		return
+	}
+	id, life, letGo := u.id, s.daemonLife, u.releases
+	if a.Verb == wire.ActRequest_RELEASE {
+		if _, unsure := s.core.Queue().UnrecordedLease(id.Seq); unsure { // it is refused for now, and somebody else sees to it
+			return
+		}
+		u.releases++
+		p.observe(audit.Event{Type: audit.Released, Job: id, Index: audit.AllTasks})
+	}
+	err := s.core.Act(s.timeOf(), a.Verb, p.callerOf(a.Job), queue.TaskSelector{Job: id}, func() {
+		switch {
+		case s.daemonLife != life || u.releases != letGo: // he has let it go since, and is told both
+		case a.Verb == wire.ActRequest_HOLD:
+			p.observe(audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks})
+		case a.Verb == wire.ActRequest_REMOVE:
+			p.observe(audit.Event{Type: audit.HeldByUser, Job: id, Index: audit.AllTasks, Detail: audit.Removal})
+		}
+	})
+	if err == nil {
+		s.endTurn()
+	}
+}
+
+// reportCommitted tells the observer of facts that are on disk, and counts what has come to its end.
+func (s *scheddNode) reportCommitted(b *schedd.CommitBatch) {
+	for _, e := range b.Events() {
+		id := roost.JobID{Seq: e.Job, Host: s.name}
+		switch e.Type {
+		case queue.Submitted:
+			s.submissionStored(id, e.Submission)
+		case queue.Assigned:
+			s.pool.observe(audit.Event{Type: audit.Assigned, Node: e.Node, Job: id, Index: e.Index, Attempt: e.Attempt})
+		case queue.Ended, queue.Lost:
+			var code int32
+			if e.Exit != nil {
+				code = e.Exit.Code
+			}
+			s.taskEnded(id, e.Index, code)
+		case queue.RemovalRequested, queue.Dropped:
+			s.core.Queue().EachTask(queue.TaskSelector{Job: id}, func(st queue.JobStatus) bool {
+				if st.Task.State == roost.Removed { // one that has ended all the same is told of with its code
+					s.taskEnded(id, st.Task.Index, 0)
+				}
+				return true
+			})
+		case queue.Retried:
+			s.tasksReopened(id)
+		case queue.Purged:
+			s.pool.observe(audit.Event{Type: audit.Archived, Job: id})
+			delete(s.ended, e.Job)
+			delete(s.jobs, e.Job)
+		}
+	}
+}

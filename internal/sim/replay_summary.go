@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/roost-batch/roost/internal/swf"
+)
+
+// ReplaySummary is a replay in figures. Times are in seconds.
+type ReplaySummary struct {
+	Jobs        int
+	Wait        ValueSpread
+	Slowdown    float64 // the mean bounded slowdown, with a bound of ten seconds (Feitelson et al., JSSPP 1997, §3)
+	Early       int     // jobs that started before the head of the queue
+	Outlived    int     // jobs of which less was expected
+	Makespan    int64   // from the first submission to the last end
+	Utilisation float64 // of the processors, meanwhile
+	WaitKnown   int     // jobs of which the log says how long they waited
+	WaitEqual   int     // those that waited for as long here
+}
+
+// ValueSpread is how a figure is spread over the jobs.
+type ValueSpread struct {
+	Mean                  float64
+	Median, P95, P99, Max int64
+}
+
+// slowdownBound is the length below which a job counts as one of that length, in seconds: nobody minds that one of a second waits for ten.
+const slowdownBound = 10
+
+// Summarize works out the figures of a replay on so many processors.
+func Summarize(p *Result, processors int64) ReplaySummary {
+	s := ReplaySummary{Jobs: len(p.Jobs)}
+	if s.Jobs == 0 {
+		return s
+	}
+	waits := make([]int64, 0, s.Jobs)
+	var slowdown, work float64
+	first, last := p.Jobs[0].Submit, int64(0)
+	for i := range p.Jobs {
+		o := &p.Jobs[i]
+		w := o.Waited()
+		waits = append(waits, w)
+		s.Wait.Mean += float64(w)
+		slowdown += max(float64(w+o.Length)/float64(max(o.Length, slowdownBound)), 1)
+		work += float64(o.Length) * float64(o.Procs)
+		last = max(last, o.Start+o.Length)
+		if o.Early {
+			s.Early++
+		}
+		if o.Outlived > 0 {
+			s.Outlived++
+		}
+		if o.Wait >= 0 {
+			s.WaitKnown++
+		}
+		if w == o.Wait {
+			s.WaitEqual++
+		}
+	}
+	n := float64(s.Jobs)
+	s.Wait.Mean /= n
+	s.Slowdown, s.Makespan = slowdown/n, last-first
+	s.Utilisation = work / (float64(s.Makespan) * float64(processors))
+	slices.SortFunc(waits, cmp.Compare)
+	at := func(percent int) int64 { return waits[(len(waits)-1)*percent/100] }
+	s.Wait.Median, s.Wait.P95, s.Wait.P99, s.Wait.Max = at(50), at(95), at(99), at(100)
+	return s
+}
+
+// ScheduleLog is what happened as a log with such a header: each job's wait, length and processors are those of the replay.
+func (p *Result) ScheduleLog(headers []swf.HeaderField) *swf.TraceLog {
+	log := &swf.TraceLog{Headers: headers, Jobs: make([]swf.TraceJob, len(p.Jobs))}
+	for i := range p.Jobs {
+		o := &p.Jobs[i]
+		log.Jobs[i] = o.TraceJob
+		log.Jobs[i].Wait, log.Jobs[i].RunTime, log.Jobs[i].Processors = o.Waited(), o.Length, o.Procs
+	}
+	return log
+}

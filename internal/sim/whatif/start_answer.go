@@ -1,0 +1,132 @@
+package whatif
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// StartAnswer says when a job starts.
+type StartAnswer struct {
+	Tasks       int       // of it, that wait
+	Ahead       int       // tasks of the same request that start before them
+	First       time.Time // when the first of them starts; zero: not within the time that was looked at
+	Last        time.Time // when the last does; likewise
+	Started     int       // tasks that have started by the end
+	Until       time.Time // until when was looked
+	EndUnknown  int       // tasks that run, or start meanwhile, of which nobody knows when they end
+	Events      int
+	Digest      uint64
+	StartCounts []StartCount // how many had started when, in order: at first what starts at once
+
+	Explanation   *match.WaitExplanation // why it does not start, where it does not; nil where its queue, or the pool, is stopped
+	StoppedReason string                 // that, in words
+}
+
+// MaxLookAhead is how far ahead a play looks.
+const MaxLookAhead = 366 * 24 * time.Hour
+
+// WhenStarts says when a job of the checkpoint starts, by its id.
+func WhenStarts(of *cellstate.CellCheckpoint, id string, lengths RuntimeModel) (*StartAnswer, error) {
+	f, err := findJob(of, id)
+	if err != nil {
+		return nil, err
+	}
+	return startAnswer(of, []*cellstate.PendingRequest{f.ask}, f.earlierTasks, f.tasks, lengths)
+}
+
+// WhenSubmitted says when a job starts that is submitted at the moment of the checkpoint.
+func WhenSubmitted(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, lengths RuntimeModel) (*StartAnswer, error) {
+	with, tasks := *of, 0
+	with.Requests = append(append([]*cellstate.PendingRequest{}, of.Requests...), job...)
+	for i, a := range job {
+		tasks += a.OwnWanted
+		entered, err := admitToQueue(of, a)
+		if err != nil {
+			return nil, err
+		}
+		with.Requests[len(of.Requests)+i] = entered
+	}
+	return startAnswer(&with, with.Requests[len(of.Requests):], 0, tasks, lengths)
+}
+
+func startAnswer(of *cellstate.CellCheckpoint, job []*cellstate.PendingRequest, ahead, tasks int, lengths RuntimeModel) (*StartAnswer, error) {
+	p, err := NewSimulation(of, lengths)
+	if err != nil {
+		return nil, err
+	}
+	if why := p.infeasibleReason(job); why != "" {
+		return nil, fmt.Errorf("%w: it never starts: %s", roost.Invalid, why)
+	}
+	a := &StartAnswer{Tasks: tasks, Ahead: ahead}
+	enough := func() bool {
+		n := -ahead
+		for _, one := range job {
+			n += p.StartedUnits(one.Key)
+		}
+		if n > 0 && a.First.IsZero() {
+			a.First = p.Now()
+		}
+		if n >= tasks && a.Last.IsZero() {
+			a.Last = p.Now()
+		}
+		a.Started = max(min(n, tasks), 0)
+		a.addStartCount(p.now-of.Now.Unix(), a.Started)
+		return n >= tasks
+	}
+	err = p.Run(p.now+int64(MaxLookAhead/time.Second), enough)
+	if a.Until, a.Events, a.Digest, a.EndUnknown = p.Now(), p.Events, p.Digest(), p.EndUnknown; a.Last.IsZero() && err == nil {
+		policy := cellstate.NewPolicy(p.Ledger)
+		if a.StoppedReason = policy.StopReason(job[0].Queue); a.StoppedReason == "" {
+			a.Explanation = p.explainWaiting(job)
+		}
+	}
+	return a, err
+}
+
+// infeasibleReason says why no machine could ever run a job, if that is so.
+func (p *Simulation) infeasibleReason(job []*cellstate.PendingRequest) string {
+	for _, one := range job {
+		x := p.explainWaiting([]*cellstate.PendingRequest{one})
+		if x == nil {
+			continue
+		}
+		able := 0
+		for _, r := range x.Reasons {
+			if r.Kind > match.TooSmall || r.Kind == match.SeveralReasons || r.Kind == match.Drained || r.Kind == match.OwnerActive {
+				able += r.Machines
+			}
+		}
+		if able == 0 && x.Machines > 0 {
+			return x.Summary
+		}
+	}
+	return ""
+}
+
+// explainWaiting says why a job waits now; nil if it does not, or nothing is to be said.
+func (p *Simulation) explainWaiting(job []*cellstate.PendingRequest) *match.WaitExplanation {
+	for _, one := range job {
+		if a := p.byKey[one.Key]; a != nil {
+			a.Explain = true
+		}
+	}
+	s := p.Plan()
+	plan := p.matcher.Plan(s)
+	for _, one := range job {
+		a := p.byKey[one.Key]
+		if a == nil {
+			continue
+		}
+		a.Explain = false
+		for _, u := range plan.Unplaced {
+			if u.Request == &a.Request {
+				return u.Explanation
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+// Package workload makes a simulated pool (package pool) of what people have: a checkpoint of a live cell, a mix of jobs that they have written down, or a log of jobs that
+// others have run.
+// It is pure: the same file and the same seed are the same pool.
+package workload
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/sim/eventloop"
+	"github.com/roost-batch/roost/internal/sim/pool"
+	"github.com/roost-batch/roost/internal/submit"
+	"github.com/roost-batch/roost/internal/swf"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// FromMix draws the jobs of a mix. What is submitted when, for how long its tasks run, and by whom depends on the seed and the job's name alone: another load beside
+// it changes nothing.
+func FromMix(m *submit.SimPool, seed uint64) pool.SimulationConfig {
+	c := pool.SimulationConfig{Seed: seed, Managers: m.Managers, Schedds: m.Schedds}
+	for _, k := range m.Machines {
+		for i := range k.Count {
+			name := k.Name
+			if k.Count > 1 {
+				name = fmt.Sprintf("%s%d", k.Name, i)
+			}
+			one := mixMachine(name, k.Resources)
+			one.OwnerPolicy, one.OwnerSchedule = k.Owner, pool.OwnerSchedule(k.Schedule)
+			c.Machines = append(c.Machines, one)
+		}
+	}
+	for i := range m.Loads {
+		l := &m.Loads[i]
+		r := eventloop.NewRand(seed, nameHash(l.Job.Name))
+		at := l.Start
+		for n := range l.Jobs {
+			if n > 0 && l.Interval > 0 {
+				at += r.Exponential(l.Interval)
+			}
+			if l.End > 0 && at > l.End {
+				break
+			}
+			c.Jobs = append(c.Jobs, mixJob(l, at, n, r, m.Schedds))
+		}
+	}
+	slices.SortStableFunc(c.Jobs, func(a, b pool.JobConfig) int { return cmp.Compare(a.At, b.At) })
+	return c
+}
+
+func mixJob(l *submit.SimLoad, at time.Duration, n int, r *eventloop.SplitMix, schedds int) pool.JobConfig {
+	j := pool.JobConfig{At: at, Schedd: n % schedds, Owner: "user", Spec: submitSpec(&l.Job)}
+	if l.Users > 1 {
+		j.Owner = fmt.Sprintf("user%d", n%l.Users)
+	}
+	each := j.Spec.Count
+	if l.RunTimeSigma == 0 {
+		each = 1
+	}
+	for range each {
+		run := l.RunTime
+		if l.RunTimeSigma > 0 {
+			run = r.LogNormal(l.RunTime, l.RunTimeSigma)
+		}
+		j.Runtimes = append(j.Runtimes, max(run, time.Millisecond))
+	}
+	return j
+}
+
+// submitSpec is a job as it is submitted. Those that depend on others of the file come without that: each submission is of one job.
+func submitSpec(j *submit.Job) queue.SubmitSpec {
+	s := queue.SubmitSpec{Ad: j.Ad.Copy(), Count: j.Count}
+	s.Ad.Delete(roost.AttrDependsOn)
+	for _, c := range j.Columns {
+		s.Columns = append(s.Columns, queue.TaskColumn{Name: c.Name, Values: c.Values})
+	}
+	return s
+}
+
+// mixMachine is one of a kind.
+func mixMachine(name string, r roost.Resources) pool.MachineConfig {
+	m := pool.MachineConfig{Name: name, Resources: r}
+	for i := range r.GPUs {
+		m.Devices = append(m.Devices, gpu.Device{
+			UUID: fmt.Sprintf("GPU-%s-%d", name, i), Model: "simulated", Index: i, Minor: i, NUMANode: -1, Memory: cmp.Or(r.GPUMemory, 16*roost.GiB), Health: gpu.DeviceHealth{OK: true},
+		})
+	}
+	return m
+}
+
+// FromLog makes of a log the jobs of a pool of so many machines, which have its processors together, in even parts. A job that is larger than a machine is a gang
+// of tasks, each of which has a whole one, or what is left. It returns how many jobs were left out: those without a length or a size, and those larger than the pool.
+func FromLog(log *swf.TraceLog, processors int64, machines int, seed uint64) (c pool.SimulationConfig, left int, err error) {
+	if processors < 1 || processors > math.MaxInt32 || machines < 1 || int64(machines) > processors {
+		return c, 0, fmt.Errorf("%w: %d processors on %d machines", roost.Invalid, processors, machines)
+	}
+	each := processors / int64(machines)
+	c = pool.SimulationConfig{Seed: seed, Managers: 1, Schedds: 1}
+	for i := range machines {
+		r := roost.Resources{CPU: roost.MilliCPU(each) * 1000, Memory: roost.Bytes(each) * roost.GiB, Disk: roost.Bytes(each) * roost.GiB}
+		c.Machines = append(c.Machines, mixMachine(fmt.Sprintf("node%d", i), r))
+	}
+	for i := range log.Jobs {
+		j := &log.Jobs[i]
+		procs, run := j.Processors, j.RunTime
+		if procs <= 0 {
+			procs = j.RequestedProcessors
+		}
+		if j.RequestedTime > 0 {
+			run = min(run, j.RequestedTime)
+		}
+		if procs <= 0 || procs > each*int64(machines) || run <= 0 {
+			left++
+			continue
+		}
+		c.Jobs = append(c.Jobs, logJob(j, procs, each, run))
+	}
+	slices.SortStableFunc(c.Jobs, func(a, b pool.JobConfig) int { return cmp.Compare(a.At, b.At) })
+	return c, left, nil
+}
+
+// logJob is one job of a log.
+func logJob(j *swf.TraceJob, procs, each, run int64) pool.JobConfig {
+	ad := classad.New()
+	ad.SetString(roost.AttrJobName, fmt.Sprintf("%d", j.ID))
+	ad.SetInt(roost.AttrRequestMemory, 1)
+	if j.RequestedTime > 0 {
+		ad.SetInt(roost.AttrWalltime, j.RequestedTime+1) // it is not ended for the second in which it would have ended by itself
+	}
+	tasks := (procs + each - 1) / each
+	ad.SetInt(roost.AttrRequestCpus, (procs+tasks-1)/tasks)
+	if tasks > 1 {
+		ad.SetInt(roost.AttrGangSize, tasks)
+	}
+	return pool.JobConfig{
+		At: time.Duration(max(j.Submit, 0)) * time.Second, Owner: fmt.Sprintf("user%d", j.User), Spec: queue.SubmitSpec{Ad: ad, Count: int(tasks)},
+		Runtimes: []time.Duration{time.Duration(run) * time.Second},
+	}
+}
+
+// nameHash is FNV-1a of a name.
+func nameHash(name string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return h
+}

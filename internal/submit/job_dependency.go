@@ -1,0 +1,233 @@
+package submit
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// jobDependency is one thing that a job waits for.
+type jobDependency struct {
+	dependencyType string // one of dependencyTypes, or on or synccount
+	id             string // of a job elsewhere, or empty
+	job            string // of this file
+	sourceRange    hcl.Range
+}
+
+// dependencyTypes are the ways in which a job stands to another one, and numberTypes those in which it waits for so many jobs that are to come (OpenPBS and
+// Torque, qsub -W depend).
+var (
+	dependencyTypes = []string{
+		"afterok", "afternotok", "afterany", "after", "beforeok", "beforenotok", "beforeany", "before", "runone", "syncwith", "afterstartarray", "afterokarray",
+		"afternotokarray", "afteranyarray",
+	}
+	numberTypes = []string{"on", "synccount"}
+)
+
+// maxDependencies bounds how many jobs may be waited for that are to come: the schedd's bound.
+const maxDependencies = 1_000_000
+
+const dependsOnHint = "Write a list of jobs: depends_on = [job.prepare, \"123\", { id = job.check, when = \"afterany\" }]."
+
+// readDependsOn reads depends_on. In it job.NAME is an object that only this function understands.
+func (b *jobBuilder) readDependsOn() {
+	a, ok := b.attribute("depends_on", "job")
+	if !ok {
+		return
+	}
+	others := map[string]cty.Value{}
+	for _, name := range b.parser.jobNames {
+		others[name] = cty.ObjectVal(map[string]cty.Value{"job": cty.StringVal(name)})
+	}
+	scope := b.parser.root.NewChild()
+	scope.Variables = map[string]cty.Value{"job": cty.ObjectVal(others)}
+	exprs := []hclsyntax.Expression{a.Expr}
+	if tuple, ok := a.Expr.(*hclsyntax.TupleConsExpr); ok {
+		exprs = tuple.Exprs
+	}
+	for _, e := range exprs {
+		v, ok := b.parser.evaluate(e, scope)
+		if !ok || v.IsNull() {
+			continue
+		}
+		b.addDependency(v, e.Range(), len(exprs) > 1 || exprs[0] != a.Expr)
+	}
+}
+
+func (b *jobBuilder) addDependency(v cty.Value, at hcl.Range, element bool) {
+	switch ty := v.Type(); {
+	case !element && (ty.IsListType() || ty.IsTupleType() || ty.IsSetType()):
+		for it := v.ElementIterator(); it.Next(); {
+			_, x := it.Element()
+			b.addDependency(x, at, true)
+		}
+	case ty == cty.String || ty == cty.Number:
+		s, _ := b.valueText(v, at, "depends_on")
+		b.addID(s, at)
+	case ty.IsObjectType() && ty.HasAttribute("job") && len(ty.AttributeTypes()) == 1:
+		b.addJob("afterok", v.GetAttr("job").AsString(), at)
+	case (ty.IsObjectType() || ty.IsMapType()) && element:
+		b.addConditional(v.AsValueMap(), at)
+	default:
+		b.reportProblem(at, "this is not a job that can be waited for", fmt.Sprintf("It is %s. %s", describeValue(v), dependsOnHint))
+	}
+}
+
+// addConditional reads { id = …, when = … }.
+func (b *jobBuilder) addConditional(m map[string]cty.Value, at hcl.Range) {
+	for _, name := range sortedKeys(m) {
+		if name != "id" && name != "when" {
+			b.reportProblem(at, fmt.Sprintf("a dependency has no %q", name), "It has an id and a when. "+dependsOnHint)
+			return
+		}
+	}
+	id, ok := m["id"]
+	if !ok || id.IsNull() {
+		b.reportProblem(at, "a dependency without an id", dependsOnHint)
+		return
+	}
+	when := "afterok"
+	if w, ok := m["when"]; ok && !w.IsNull() {
+		if w.Type() == cty.String {
+			when = w.AsString()
+		}
+		if w.Type() != cty.String || !containsName(dependencyTypes, when) {
+			b.reportProblem(at, "when is not a way to wait", fmt.Sprintf("It is %s, and can be afterok (all tasks succeeded), afternotok (one failed), afterany (all have ended), after (it has started) or another one of roost-job(5).%s", describeValue(w), nearestHint(when, dependencyTypes)))
+			return
+		}
+	}
+	switch ty := id.Type(); {
+	case ty == cty.String || ty == cty.Number:
+		s, _ := b.valueText(id, at, "id")
+		b.addID(when+":"+s, at)
+	case ty.IsObjectType() && ty.HasAttribute("job"):
+		b.addJob(when, id.GetAttr("job").AsString(), at)
+	default:
+		b.reportProblem(at, "id is not a job", fmt.Sprintf("It is %s. %s", describeValue(id), dependsOnHint))
+	}
+}
+
+// addID takes "123", "123.host" and "afterany:123".
+func (b *jobBuilder) addID(s string, at hcl.Range) {
+	dep, err := parseDependency(s)
+	if err != nil {
+		hint := "Jobs of this file are named without quotes: job.NAME."
+		if containsName(b.parser.jobNames, s) {
+			hint = fmt.Sprintf("The job of this file is named without quotes: job.%s.", s)
+		}
+		b.reportProblem(at, fmt.Sprintf("%q is not the id of a job", truncateText(s)), "An id is written as \"123\" or \"123.host\", with \"afterany:\" or the like before it. "+hint)
+		return
+	}
+	dep.sourceRange = at
+	b.dependencies = append(b.dependencies, dep)
+}
+
+// parseDependency reads "[type:]id" and "on:N". Behind the id of an array can stand of how many tasks it has to be true: "afterokarray:12[][3]".
+func parseDependency(s string) (jobDependency, error) {
+	dep := jobDependency{dependencyType: "afterok", id: s}
+	if when, id, ok := strings.Cut(s, ":"); ok {
+		if containsName(numberTypes, when) {
+			if n, err := strconv.Atoi(id); err != nil || n < 1 || n > maxDependencies {
+				return dep, fmt.Errorf("%q is no number of jobs", id)
+			}
+			return jobDependency{dependencyType: when, id: id}, nil
+		}
+		if !containsName(dependencyTypes, when) {
+			return dep, fmt.Errorf("%q is not a way to wait", when)
+		}
+		dep.dependencyType, dep.id = when, id
+	}
+	plain := dep.id
+	if strings.HasSuffix(dep.dependencyType, "array") {
+		plain = taskDependency.ReplaceAllString(plain, "[]")
+	}
+	_, err := roost.ParseJobID(plain, "here")
+	return dep, err
+}
+
+// taskDependency is the number of tasks behind the id of an array.
+var taskDependency = regexp.MustCompile(`\[\]\[[1-9][0-9]{0,7}\]`)
+
+func (b *jobBuilder) addJob(when, name string, at hcl.Range) {
+	if name == b.name {
+		b.reportProblem(at, fmt.Sprintf("job %q waits for itself", name), "It would never start. Remove it from its own depends_on, or name another job.")
+		return
+	}
+	if strings.HasPrefix(when, "before") || when == "runone" {
+		b.reportProblem(at, fmt.Sprintf("%s is for jobs that are there already", when), fmt.Sprintf("job.%s is submitted with this file: let it wait for this one, as with depends_on = [job.%s].", name, b.name))
+		return
+	}
+	b.dependencies = append(b.dependencies, jobDependency{dependencyType: when, job: name, sourceRange: at})
+}
+
+// sortJobs sorts jobs so that each comes after those that it depends on, and in the order of the file where that leaves a choice.
+func (p *fileParser) sortJobs(builders []*jobBuilder) []*jobBuilder {
+	byName := map[string]*jobBuilder{}
+	for _, b := range builders {
+		byName[b.name] = b
+	}
+	state, order := map[string]int{}, make([]*jobBuilder, 0, len(builders)) // 1 on the path, 2 done
+	var path []string
+	var visit func(b *jobBuilder) bool
+	visit = func(b *jobBuilder) bool {
+		state[b.name] = 1
+		path = append(path, b.name)
+		for _, d := range b.dependencies {
+			next := byName[d.job]
+			if next == nil || state[next.name] == 2 {
+				continue
+			}
+			if state[next.name] == 1 {
+				p.report(newDiagnostic(d.sourceRange.Ptr(), "these jobs wait for each other in a ring", fmt.Sprintf("None of them could ever start: %s. Remove one of these dependencies.", cyclePath(path, next.name))))
+				return false
+			}
+			if !visit(next) {
+				return false
+			}
+		}
+		path = path[:len(path)-1]
+		state[b.name] = 2
+		order = append(order, b)
+		return true
+	}
+	for _, b := range builders {
+		if state[b.name] == 0 && !visit(b) {
+			return nil
+		}
+	}
+	return order
+}
+
+// cyclePath writes the part of a path from name back to name.
+func cyclePath(path []string, name string) string {
+	start := 0
+	for i, n := range path {
+		if n == name {
+			start = i
+		}
+	}
+	return strings.Join(append(append([]string(nil), path[start:]...), name), " waits for ")
+}
+
+// setDependsOn writes the dependencies, once every job has its place.
+func (b *jobBuilder) setDependsOn() {
+	list := make([]string, 0, len(b.dependencies))
+	for _, d := range b.dependencies {
+		id := d.id
+		if d.job != "" {
+			id = fmt.Sprintf("@%d", b.parser.builtJobs[d.job].position)
+		}
+		if entry := d.dependencyType + ":" + id; !containsName(list, entry) {
+			list = append(list, entry)
+		}
+	}
+	if len(list) > 0 {
+		b.ad.SetStrings(roost.AttrDependsOn, list)
+	}
+}

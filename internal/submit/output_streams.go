@@ -1,0 +1,122 @@
+package submit
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/roost-batch/roost"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// readStreams reads stdin, stdout, stderr and join_output.
+func (b *jobBuilder) readStreams() {
+	if a, ok := b.attribute("stdin", b.taskRoots()...); ok {
+		if t, ok := b.readText(a.Expr, "stdin"); ok && b.checkInput(t) {
+			b.ad.SetString(roost.AttrIn, b.absoluteFromJob(t).adText())
+		}
+	}
+	out := b.readOutput("stdout", roost.AttrOut)
+	err := b.readOutput("stderr", roost.AttrErr)
+	join, _ := b.constantBool("join_output")
+	if join && err {
+		b.reportProblem(b.body.Attributes["stderr"].NameRange, "stderr and join_output cannot both be set", "With join_output = true the standard error goes where stdout goes. Remove one of the two.")
+	}
+	if out && err && b.ad != nil {
+		o, _ := b.ad.Str(roost.AttrOut)
+		if e, _ := b.ad.Str(roost.AttrErr); e == o && e != "/dev/null" && e != "" {
+			join = true // two descriptors on one file would overwrite each other
+			b.ad.Delete(roost.AttrErr)
+		}
+	}
+	b.ad.SetBool(roost.AttrJoinOutput, join)
+	if keep, ok := b.constantBool("empty_output"); ok {
+		b.ad.SetBool(roost.AttrKeepEmptyFiles, keep)
+	}
+	b.readRemoval(join)
+}
+
+// streamSettings are what remove_output can name.
+var streamSettings = []struct{ name, letter string }{{"stdout", "o"}, {"stderr", "e"}}
+
+// readRemoval reads which files of output go when a task has succeeded.
+func (b *jobBuilder) readRemoval(joined bool) {
+	const hint = "Write a list of stdout and stderr: remove_output = [\"stderr\"]."
+	list, at, ok := b.readChoices("remove_output", hint, quotedNames(streamSettings))
+	letters := ""
+	for _, s := range streamSettings {
+		if !ok || !containsName(list, s.name) {
+			continue
+		}
+		if b.body.Attributes[s.name] == nil || joined && s.name == "stderr" {
+			b.reportProblem(at, "remove_output names a file that there is not", fmt.Sprintf("The job has no %s of its own. Say where it goes, or remove it from the list.", s.name))
+			return
+		}
+		letters += s.letter
+	}
+	if letters != "" {
+		b.ad.SetString(roost.AttrRemoveOutput, letters)
+	}
+}
+
+func (b *jobBuilder) readOutput(name, attr string) bool {
+	a, ok := b.attribute(name, b.taskRoots()...)
+	if !ok {
+		return false
+	}
+	t, ok := b.readText(a.Expr, name)
+	if !ok {
+		return false
+	}
+	s, fixed := t.fixedText()
+	if fixed && s == "" {
+		return false
+	}
+	abs := b.absoluteFromJob(t)
+	where, known := abs.fixedText()
+	switch {
+	case fixed && strings.HasSuffix(s, "/"):
+		b.reportProblem(t.sourceRange, name+" is a directory", fmt.Sprintf("It has to be a file: %s = \"%s%s.${task.index}\".", name, s, name))
+		return false
+	case abs.isSameForAll() && b.tasks.count > 1 && where != "/dev/null" && !b.isMPIGang():
+		ext := path.Ext(s)
+		if !fixed {
+			s, ext = name+".${task.job}", ""
+		}
+		b.reportProblem(t.sourceRange, "all tasks would write "+name+" to the same file", fmt.Sprintf("Give each task its own: %s = \"%s.${task.index}%s\".", name, strings.TrimSuffix(s, ext), ext))
+		return false
+	case known && b.parser.options.Files != nil && where != "/dev/null":
+		if !b.checkParentExists(where, name, t.sourceRange) {
+			return false
+		}
+	}
+	b.ad.SetString(attr, abs.adText())
+	return true
+}
+
+// isMPIGang reports whether only the first task runs the program.
+func (b *jobBuilder) isMPIGang() bool {
+	a := b.body.Attributes["led"]
+	if a == nil || !b.parser.checkNames(a.Expr, nil) {
+		return false
+	}
+	v, ok := b.parser.evaluate(a.Expr, b.parser.root)
+	return ok && !v.IsNull() && v.Type() == cty.Bool && v.True()
+}
+
+func (b *jobBuilder) checkParentExists(where, name string, at hcl.Range) bool {
+	if info, err := b.parser.options.Files.Stat(where); err == nil && info.IsDir() {
+		b.reportProblem(at, fmt.Sprintf("%s: %q is a directory", name, truncateText(where)), "It has to be a file. Add a name to it.")
+		return false
+	}
+	parent := path.Dir(where)
+	if iwd, _ := b.workingDirectory.fixedText(); parent == iwd {
+		return true // was checked, or is where the submitter stands
+	}
+	if info, err := b.parser.options.Files.Stat(parent); err != nil || !info.IsDir() {
+		b.parser.report(missingFileDiagnostic(&at, fmt.Sprintf("the directory of %s is not there", name), fmt.Sprintf("There is no directory %s. Make it first: mkdir -p %s.", parent, parent)))
+		return false
+	}
+	return true
+}

@@ -1,0 +1,163 @@
+package translate
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// jobBlock is one job block in the making.
+type jobBlock struct {
+	name       string
+	settings   map[string]string       // the source text of single values
+	maps       map[string][]blockEntry // of settings that are maps
+	checkpoint []blockEntry
+	overrides  [][]blockEntry // other values for some tasks
+	script     string
+	variables  []foreignVariable // of the other system that the script reads
+	index      string            // the expression that is the index of an array, or ""
+	gang       int               // tasks that start together; 0 or 1 for none
+	small      map[string]string // for the check: settings as of a job of a few tasks
+}
+
+// blockEntry is one element of a map, or one setting of a block, with its value as source text.
+type blockEntry struct{ name, value string }
+
+// lineNote is something that people have to know about a line of the original.
+type lineNote struct {
+	line   int // 0 for none
+	source string
+	reason string
+	isLost bool // not carried over; else it means something else here
+}
+
+func newJob() *jobBlock {
+	return &jobBlock{settings: map[string]string{}, maps: map[string][]blockEntry{}}
+}
+
+// setSource sets a value of which the source text is given.
+func (j *jobBlock) setSource(name, source string) { j.settings[name] = source }
+
+func (j *jobBlock) setText(name, value string) { j.settings[name] = quotedText(value) }
+
+func (j *jobBlock) setInt(name string, n int) { j.settings[name] = strconv.Itoa(n) }
+
+// addToMap adds an element to a map; a later one of the same name wins.
+func (j *jobBlock) addToMap(setting, name, source string) {
+	list := j.maps[setting]
+	for i := range list {
+		if list[i].name == name {
+			list[i].value = source
+			return
+		}
+	}
+	j.maps[setting] = append(list, blockEntry{name, source})
+}
+
+// templateText is a text of which parts are expressions.
+type templateText []templatePiece
+
+type templatePiece struct{ fixed, expr string } // one of them
+
+// hclSource is the text as HCL: in quotes, with the expressions in ${}.
+func (t templateText) hclSource() string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for i, p := range t {
+		if p.expr != "" {
+			b.WriteString("${" + p.expr + "}")
+			continue
+		}
+		s := escapedText(p.fixed)
+		if i+1 < len(t) && t[i+1].expr != "" { // a $ or % before ${ would escape it
+			if n := len(s); n > 0 && (s[n-1] == '$' || s[n-1] == '%') {
+				s = s[:n-1] + `${"` + s[n-1:] + `"}`
+			}
+		}
+		b.WriteString(s)
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// fixedText returns the text where no part of it is an expression.
+func (t templateText) fixedText() (string, bool) {
+	var b strings.Builder
+	for _, p := range t {
+		if p.expr != "" {
+			return "", false
+		}
+		b.WriteString(p.fixed)
+	}
+	return b.String(), true
+}
+
+// isSameForAll reports whether all tasks have the same text.
+func (t templateText) isSameForAll() bool {
+	return !slices.ContainsFunc(t, func(p templatePiece) bool { return p.expr != "" && p.expr != "task.job" })
+}
+
+// appendFixed appends fixed text, to the last piece where that is fixed, too.
+func (t templateText) appendFixed(s string) templateText {
+	if s == "" {
+		return t
+	}
+	if n := len(t); n > 0 && t[n-1].expr == "" {
+		t[n-1].fixed += s
+		return t
+	}
+	return append(t, templatePiece{fixed: s})
+}
+
+var notInJobName = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
+
+// newJobName makes a name for a job of what the other system or the file calls it.
+func newJobName(want string) string {
+	name := strings.TrimLeft(notInJobName.ReplaceAllString(want, "_"), "_.+-")
+	if len(name) > 230 {
+		name = name[:230]
+	}
+	if name == "" {
+		return "job"
+	}
+	return name
+}
+
+// baseName is the last element of the file's name, without what follows the last dot.
+func (t *fileTranslation) baseName() string {
+	name := t.file[strings.LastIndexByte(t.file, '/')+1:]
+	if i := strings.LastIndexByte(name, '.'); i > 0 {
+		name = name[:i]
+	}
+	if name == "" || name == "-" {
+		return "job"
+	}
+	return name
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// setMail sets what is told of the job, by the letters of qsub -m, and whom. Addresses alone mean what goes wrong.
+func (j *jobBlock) setMail(letters string, to []string) {
+	if letters == "n" {
+		return
+	}
+	var on, users []string
+	for _, p := range []struct{ letter, word string }{{"a", "abort"}, {"b", "begin"}, {"e", "end"}, {"j", "tasks"}} {
+		if strings.Contains(letters, p.letter) {
+			on = append(on, p.word)
+		}
+	}
+	for _, u := range to {
+		if u = strings.TrimSpace(u); u != "" {
+			users = append(users, u)
+		}
+	}
+	if len(on) > 0 {
+		j.setSource("mail_on", textListSource(on))
+	}
+	if len(users) > 0 {
+		j.setSource("mail_to", textListSource(users))
+	}
+}

@@ -1,0 +1,170 @@
+package translate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/submit"
+)
+
+// verify writes the job file, and gives it to the parser of job files. What that refuses becomes a note, as long as there is
+// something to refuse: values are checked in one place only, and that is where they are used.
+func (t *fileTranslation) verify() (TranslatedFile, error) {
+	jobs, environ := t.jobs, t.testEnvironment()
+	for range 40 * len(jobs) {
+		out, where := t.writeFile(true)
+		_, diags := submit.ParseFile([]byte(out), submit.ParseOptions{Filename: "job.hcl", Dir: "/", Home: "/", User: "user", Environ: environ, Now: time.Unix(0, 0).UTC()})
+		if !diags.HasErrors() {
+			out, _ = t.writeFile(false)
+			return t.newResult(out), nil
+		}
+		removed := false
+		for _, d := range diags {
+			if d.Subject != nil {
+				removed = t.withdrawSetting(where, d.Subject.Start.Line, d.Summary+". "+d.Detail) || removed
+			}
+		}
+		if !removed {
+			return TranslatedFile{}, fmt.Errorf("the translation cannot be read: %s", strings.ReplaceAll(diags.Error(), "\n", " "))
+		}
+	}
+	return TranslatedFile{}, nothingError("none of it means anything in a job file")
+}
+
+// withdrawSetting takes the setting away that stands at a line, and notes it.
+func (t *fileTranslation) withdrawSetting(where []map[string][2]int, line int, why string) bool {
+	for i, lines := range where {
+		for _, name := range settingNames() {
+			at, ok := lines[name]
+			if !ok || line < at[0] || line > at[1] || name == "script" {
+				continue
+			}
+			j := t.jobs[i]
+			value := j.settings[name]
+			if value == "" && len(j.maps[name]) == 0 && len(j.checkpoint) == 0 && len(j.overrides) == 0 {
+				return false
+			}
+			delete(j.settings, name)
+			delete(j.maps, name)
+			switch name {
+			case "checkpoint":
+				j.checkpoint = nil
+			case "override":
+				j.overrides = nil
+			}
+			t.noteLost(0, strings.TrimSpace(name+" = "+value), "A job file does not take this: "+why)
+			return true
+		}
+	}
+	return false
+}
+
+func settingNames() []string {
+	names := []string{"checkpoint", "override"}
+	for _, g := range settingGroups {
+		names = append(names, g...)
+	}
+	return names
+}
+
+func (t *fileTranslation) newResult(out string) TranslatedFile {
+	r := TranslatedFile{Text: out, From: t.from, Jobs: len(t.jobs), CarriedOver: t.carried}
+	for _, n := range t.notes {
+		if n.isLost {
+			r.Lost++
+		} else {
+			r.Different++
+		}
+	}
+	return r
+}
+
+// writeFile writes the whole file, for a check with jobs of a few tasks, and says where in it the settings of each job stand.
+func (t *fileTranslation) writeFile(small bool) (string, []map[string][2]int) {
+	w := &lineWriter{line: 1}
+	what := "a script"
+	if t.from == Condor {
+		what = "a submit description"
+	}
+	if t.file != "" && t.file != "-" {
+		what = shownLine(t.file)
+	}
+	w.writeComment("", "Made of "+what+", which was written for "+t.from.displayName()+", by roost translate; see roost-job(5) and roost-coming-from(7).")
+	t.writeNotes(w, true, "Not carried over:")
+	t.writeNotes(w, false, "Different here:")
+	t.writeVariables(w)
+	where := make([]map[string][2]int, len(t.jobs))
+	for i, j := range t.jobs {
+		w.writeLine("")
+		out, lines := j.writeBlock(w.line-1, small)
+		w.buffer.WriteString(out)
+		w.line += strings.Count(out, "\n")
+		where[i] = lines
+	}
+	return w.buffer.String(), where
+}
+
+// writeNotes writes the notes of one kind in the order of their lines, those about the whole file last, and each line once.
+func (t *fileTranslation) writeNotes(w *lineWriter, lost bool, title string) {
+	var some []lineNote
+	for _, n := range t.notes {
+		if n.isLost == lost {
+			some = append(some, n)
+		}
+	}
+	if len(some) == 0 {
+		return
+	}
+	slices.SortStableFunc(some, func(a, b lineNote) int {
+		if (a.line == 0) != (b.line == 0) {
+			return b.line - a.line
+		}
+		return a.line - b.line
+	})
+	w.writeLine("#")
+	w.writeLine("# " + title)
+	before := ""
+	for _, n := range some {
+		head := shownLine(n.source)
+		if n.line > 0 {
+			head = fmt.Sprintf("line %d: %s", n.line, head)
+		}
+		if head != "" && head != before {
+			w.writeLine("#   " + head)
+		}
+		before = head
+		w.writeComment("      ", n.reason)
+	}
+}
+
+func (t *fileTranslation) writeVariables(w *lineWriter) {
+	var all []foreignVariable
+	width := 0
+	for _, j := range t.jobs {
+		for _, v := range j.variables {
+			all = append(all, v)
+			width = max(width, len(v.name))
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	w.writeLine("#")
+	w.writeLine("# Variables of " + t.from.displayName() + " that it reads, and what they are here:")
+	for _, v := range all {
+		w.writeLine(fmt.Sprintf("#   %-*s  %s", width, v.name, v.meaning))
+	}
+}
+
+// testEnvironment sets every variable that getenv names: what the submitter's environment holds is not known here.
+func (t *fileTranslation) testEnvironment() []string {
+	var out []string
+	for _, j := range t.jobs {
+		for _, name := range strings.FieldsFunc(j.settings["getenv"], func(r rune) bool { return strings.ContainsRune(`[]", `, r) }) {
+			out = append(out, name+"=x")
+		}
+	}
+	return out
+}

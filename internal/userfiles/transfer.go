@@ -1,0 +1,235 @@
+package userfiles
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// SendOptions says how a transfer is sent.
+type SendOptions struct {
+	SendHoles bool // the receiver takes holes: they are left out
+	MayGrow   bool // a file may have become longer since it was listed: as much is sent as it had then
+}
+
+// SendEntries sends the entries in order: for each file a chunk with its entry, chunks of data, and one with the SHA-256 of what was sent. A file
+// that cannot be read, or does not have as many bytes as were listed, ends the transfer with an error, roost.NoInput. An entry without a
+// Source is read below base.
+func SendEntries(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, entries []TransferEntry, opts SendOptions) error {
+	for _, e := range entries {
+		if err := sendEntry(ctx, send, agent, base, e, opts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WireEntry is an entry as the protocol names it.
+func WireEntry(e TransferEntry) *wire.FileEntry {
+	return &wire.FileEntry{Name: e.Name, Size: e.Size, Stored: &e.Stored, Mode: uint32(e.Mode.Perm()), Dir: e.Dir}
+}
+
+// Totals says what a transfer of the entries brings.
+func Totals(entries []TransferEntry) *wire.TransferTotals {
+	t := &wire.TransferTotals{Files: uint64(len(entries))}
+	for _, e := range entries {
+		t.Bytes += e.Size
+	}
+	return t
+}
+
+func sendEntry(ctx context.Context, send func(*wire.FileChunk) error, agent *Agent, base string, e TransferEntry, opts SendOptions) error {
+	if e.Dir {
+		return send(&wire.FileChunk{Entry: WireEntry(e), Eof: true})
+	}
+	source := e.Source
+	if source == "" {
+		source = e.Name
+	}
+	r, err := agent.open(ctx, agentRequest{Op: opOpen, Base: base, Name: source, Holes: opts.SendHoles})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if now := r.Entry().Size; now < e.Size || now > e.Size && !opts.MayGrow {
+		return changedError(e, base, now)
+	}
+	if err := send(&wire.FileChunk{Entry: WireEntry(e)}); err != nil {
+		return err
+	}
+	sum := newTransferSum()
+	for sent, stored := int64(0), int64(0); ; {
+		hole, data, err := r.readChunk()
+		if err != nil {
+			return err
+		}
+		if opts.MayGrow {
+			hole = min(hole, e.Size-sent)
+			data = data[:min(int64(len(data)), e.Size-sent-hole)]
+		}
+		sent += hole + int64(len(data))
+		if stored += int64(len(data)); stored > maxData(e.Stored) && opts.SendHoles && !opts.MayGrow {
+			return fmt.Errorf("%w, of which %v took room", changedError(e, base, sent), roost.Bytes(e.Stored))
+		}
+		if ended := hole == 0 && len(data) == 0; sent > e.Size || ended && sent < e.Size {
+			return changedError(e, base, sent)
+		} else if ended {
+			return send(&wire.FileChunk{Eof: true, Sha256: sum.Sum(nil)})
+		}
+		sum.add(hole, data)
+		if err := send(&wire.FileChunk{Hole: hole, Data: data}); err != nil {
+			return err
+		}
+	}
+}
+
+// changedError is the error for a file that is not as long any more as it was. One below base is called by its name: whoever reads that knows no other.
+func changedError(e TransferEntry, base string, now int64) error {
+	name := e.Source
+	if rel, err := filepath.Rel(base, name); name == "" || err == nil && filepath.IsLocal(rel) {
+		name = e.Name
+	}
+	return fmt.Errorf("%s: %w: it changed while it was sent: it had %d bytes, and now %d", name, roost.NoInput, e.Size, now)
+}
+
+// transferSum is the digest of one file on its way.
+type transferSum struct{ hash.Hash }
+
+func newTransferSum() transferSum { return transferSum{sha256.New()} }
+
+// add adds a chunk. Of a hole it is the length that counts.
+func (s transferSum) add(hole int64, data []byte) {
+	if hole > 0 {
+		s.Write(binary.BigEndian.AppendUint64(nil, uint64(hole)))
+	}
+	s.Write(data)
+}
+
+// ReceiveEntries makes files below base of what comes until recv gives io.EOF, if that is what the manifest says and nothing else; otherwise, and
+// when ctx ends, nothing is left of it. What does not belong to the manifest, comes out of order, ends within a file, or has not its digest
+// is a *MismatchError: the fault of who sends it. A file that cannot be written is roost.NoOutput.
+func ReceiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (files int, bytes int64, err error) {
+	r, err := receiveEntries(ctx, recv, agent, base, m)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer r.stage.Close()
+	return r.check.files, r.check.bytes, r.stage.Commit(ctx)
+}
+
+// ReceiveStaged is ReceiveEntries, but for the last step: the files have their names when the caller commits the set.
+func ReceiveStaged(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (*RemoteStage, error) {
+	r, err := receiveEntries(ctx, recv, agent, base, m)
+	if err != nil {
+		return nil, err
+	}
+	return r.stage, nil
+}
+
+// receiveEntries takes in a transfer that is as the manifest says.
+func receiveEntries(ctx context.Context, recv func() (*wire.FileChunk, error), agent *Agent, base string, m *TransferManifest) (r *transferReceiver, err error) {
+	stage, err := agent.BeginStage(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			stage.Close()
+		}
+	}()
+	r = &transferReceiver{nextMessage: recv, stage: stage, check: m.check()}
+	for {
+		chunk, err := recv()
+		if errors.Is(err, io.EOF) {
+			return r, r.check.endTransfer()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if chunk.GetEntry() == nil && len(chunk.GetData()) == 0 && !chunk.GetEof() {
+			continue // a first chunk that only says whose files follow
+		}
+		if err := r.receiveEntry(ctx, chunk); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// transferReceiver takes in one transfer.
+type transferReceiver struct {
+	nextMessage func() (*wire.FileChunk, error)
+	stage       *RemoteStage
+	check       *manifestCheck
+}
+
+// receiveEntry takes in a file or directory.
+func (r *transferReceiver) receiveEntry(ctx context.Context, first *wire.FileChunk) error {
+	e := first.GetEntry()
+	if e == nil {
+		return &MismatchError{Cause: "data came before the name of a file"}
+	}
+	if err := r.check.beginEntry(e); err != nil {
+		return err
+	}
+	mode := fs.FileMode(e.GetMode()).Perm()
+	if e.GetDir() {
+		return r.stage.Mkdir(ctx, e.GetName(), mode)
+	}
+	w, err := r.stage.Create(ctx, e.GetName(), CreateOptions{Mode: mode | 0o600})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := r.receiveContent(w, first); err != nil {
+		return err
+	}
+	return w.Commit()
+}
+
+// receiveContent writes the data of one file, and checks its digest.
+func (r *transferReceiver) receiveContent(w *AgentWriter, chunk *wire.FileChunk) (err error) {
+	sum, name := newTransferSum(), chunk.GetEntry().GetName()
+	for first := true; ; first = false {
+		if !first {
+			chunk, err = r.nextMessage()
+			if errors.Is(err, io.EOF) {
+				return &MismatchError{name, "the transfer ended in the middle of it"}
+			}
+			if err != nil {
+				return err
+			}
+			if chunk.GetEntry() != nil {
+				return &MismatchError{name, fmt.Sprintf("%.200q began before its end", chunk.GetEntry().GetName())}
+			}
+		}
+		hole, data := chunk.GetHole(), chunk.GetData()
+		if err := r.check.addPiece(hole, len(data)); err != nil {
+			return err
+		}
+		sum.add(hole, data)
+		if hole > 0 {
+			if err := w.skipHole(hole); err != nil {
+				return err
+			}
+		}
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		if chunk.GetEof() {
+			if subtle.ConstantTimeCompare(sum.Sum(nil), chunk.GetSha256()) != 1 {
+				return &MismatchError{name, "what came of it does not have its digest"}
+			}
+			return r.check.endFile()
+		}
+	}
+}

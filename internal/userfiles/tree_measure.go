@@ -1,0 +1,132 @@
+package userfiles
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// TreeSize is what lies below a directory.
+type TreeSize struct {
+	DiskUsed int64           // bytes of disk: blocks count, not lengths, and each file and directory for one block at least
+	Files    int             // files, directories and whatever else has a name; of several names of one file, each
+	Largest  []TransferEntry // what takes most of it at the top, at most three, the largest first, with their sizes
+	Complete bool            // all was looked at; else there is more
+}
+
+// Measure says how much disk what is below a directory takes. A file with several names counts once. The work is bounded, in time and by the most files
+// that are looked at.
+func (a *Agent) Measure(ctx context.Context, base string, most int) (TreeSize, error) {
+	r, _, err := a.link.call(ctx, agentRequest{Op: opMeasure, Base: base, Bound: ListLimit{Entries: most}}, nil)
+	return TreeSize{DiskUsed: r.Size, Files: r.Files, Largest: r.Entries, Complete: !r.More}, err
+}
+
+// Bounds of a measurement.
+const (
+	maxLargest         = 3
+	blockSize          = 512             // of st_blocks (stat(2))
+	minFileSize        = 4096            // bytes that a file counts for: its inode and its name take room, whatever is in it
+	measureTimeout     = 8 * time.Second // then it ends with what it has
+	clockCheckInterval = 256             // files between two looks at the clock
+)
+
+// errMeasureLimit ends a walk.
+var errMeasureLimit = errors.New("enough")
+
+// measureTree adds up what is below base, following no link. What vanishes meanwhile counts nothing; a directory that its owner has closed to himself
+// is opened while it is looked at, as it would be the place to hide things in.
+func measureTree(base string, most int, stop *atomic.Bool) (r agentReply, err error) {
+	if info, err := os.Lstat(base); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 && os.Geteuid() != 0 {
+		os.Chmod(base, info.Mode()|0o700)
+		defer os.Chmod(base, info.Mode())
+	}
+	root, err := os.OpenRoot(base)
+	if err != nil {
+		return agentReply{}, unreadableError(base, err)
+	}
+	defer root.Close()
+	m := treeMeasurer{largest: map[string]int64{}, seenInodes: map[[2]uint64]bool{}, maxFiles: most, stop: stop, deadline: time.Now().Add(measureTimeout)}
+	err = m.addDirectory(root, "", 0)
+	if err != nil && !errors.Is(err, errMeasureLimit) {
+		return agentReply{}, unreadableError(base, err)
+	}
+	r.Size, r.Files, r.More = m.size, m.count, err != nil
+	for name, size := range m.largest {
+		if isPrintable(name) {
+			r.Entries = append(r.Entries, TransferEntry{Name: name, Size: size})
+		}
+	}
+	slices.SortFunc(r.Entries, func(a, b TransferEntry) int {
+		return cmp.Or(cmp.Compare(b.Size, a.Size), strings.Compare(a.Name, b.Name))
+	})
+	r.Entries = r.Entries[:min(len(r.Entries), maxLargest)]
+	return r, nil
+}
+
+// treeMeasurer adds up a tree.
+type treeMeasurer struct {
+	largest    map[string]int64
+	seenInodes map[[2]uint64]bool // files with several names
+	count      int
+	maxFiles   int
+	stop       *atomic.Bool
+	deadline   time.Time
+	size       int64
+}
+
+// addDirectory adds up what is in a directory, which counts for top, a name at the top of the whole; empty: it is the whole.
+func (m *treeMeasurer) addDirectory(root *os.Root, top string, depth int) error {
+	if depth > maxTreeDepth {
+		return errMeasureLimit
+	}
+	names, err := dirNames(root)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if m.count++; m.count > m.maxFiles || m.stop.Load() || m.count%clockCheckInterval == 0 && time.Now().After(m.deadline) {
+			return errMeasureLimit
+		}
+		info, err := root.Lstat(name)
+		if err != nil {
+			continue
+		}
+		of := cmp.Or(top, name)
+		m.add(of, info)
+		if !info.IsDir() {
+			continue
+		}
+		err = withPermissions(root, name, info.Mode(), 0o700, name, func() error {
+			sub, err := root.OpenRoot(name)
+			if err != nil {
+				return err
+			}
+			defer sub.Close()
+			return m.addDirectory(sub, of, depth+1)
+		})
+		if errors.Is(err, errMeasureLimit) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *treeMeasurer) add(top string, info fs.FileInfo) {
+	st := info.Sys().(*syscall.Stat_t)
+	if id := [2]uint64{st.Dev, st.Ino}; st.Nlink > 1 && !info.IsDir() {
+		if m.seenInodes[id] {
+			return
+		}
+		m.seenInodes[id] = true
+	}
+	size := max(st.Blocks*blockSize, minFileSize)
+	m.largest[top] += size
+	m.size += size
+}

@@ -1,0 +1,96 @@
+package negotiator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// adminCommand is a command of an administrator on its way through the log.
+type adminCommand struct {
+	command ledger.AdminCommand
+	result  chan<- error // has room for one
+}
+
+// answerAdmins tells administrators what has become of what they wished.
+func (o proposalResult) answerAdmins() {
+	for i, w := range o.entry.adminCommands {
+		switch {
+		case errors.Is(o.err, roost.Stale):
+			w.result <- fmt.Errorf("the lead has changed meanwhile, and it was not done: %w", roost.Unavailable)
+		case o.err != nil:
+			w.result <- fmt.Errorf("the lead may have changed meanwhile, and it is not known whether it was done: %w: %w", roost.Unavailable, o.err)
+		default:
+			w.result <- o.result.Commands[i]
+		}
+	}
+}
+
+// viewLedger lets look read the ledger, and how the pool stands, where this negotiator leads.
+func (l *decisionLoop) viewLedger(ctx context.Context, look func(now time.Time, ledgerView *ledger.Ledger, p *poolStatus)) (err error) {
+	derr := l.runInLoop(ctx, func(now time.Time) {
+		if l.cell == nil {
+			err = l.notLeaderError()
+			return
+		}
+		p := l.cell.poolStatus()
+		l.ledgerStore.view(func(ledgerView *ledger.Ledger) { look(now, ledgerView, p) })
+	})
+	return errors.Join(derr, err)
+}
+
+// commitCommand has a command committed, with the next entry.
+func (l *decisionLoop) commitCommand(ctx context.Context, c ledger.AdminCommand) error {
+	done := make(chan error, 1)
+	if err := l.runInLoop(ctx, func(time.Time) {
+		if l.cell == nil {
+			done <- l.notLeaderError()
+			return
+		}
+		l.cell.pendingEntry.adminCommands = append(l.cell.pendingEntry.adminCommands, adminCommand{c, done})
+	}); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: it is not known whether it was done: %w", roost.Unavailable, ctx.Err())
+	case <-l.done:
+		return errStopping
+	}
+}
+
+// poolStatus is how the pool stands now.
+func (c *leaderState) poolStatus() *poolStatus {
+	p := &poolStatus{
+		total: c.total, usage: map[fairshare.Submitter]roost.Resources{}, hasWaiting: map[fairshare.Submitter]bool{},
+		machineExists: func(name string) bool { return c.machines[name] != nil },
+	}
+	for _, m := range c.sorted {
+		p.free = p.free.Add(m.Free)
+	}
+	add := func(who fairshare.Submitter, r roost.Resources) { p.usage[who] = p.usage[who].Add(r) }
+	for who, r := range c.unheardUsage {
+		add(who, r)
+	}
+	for who, r := range c.grantedToSubmitter() {
+		add(who, r)
+	}
+	for _, s := range c.schedds {
+		for who, r := range s.usage {
+			add(who, r)
+		}
+		for _, r := range s.requests {
+			if r.wanted > 0 {
+				p.hasWaiting[r.Submitter] = true
+			}
+		}
+	}
+	return p
+}

@@ -1,0 +1,256 @@
+package negotiator
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/blackhole"
+	"github.com/roost-batch/roost/negotiator/ledger"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// What the cell does about machines that swallow tasks (package suspect says which): it drains them by an entry of the log, as an administrator would,
+// and after that gives them a few tasks on trial. About tasks and machines that keep failing together: it keeps them apart, with an entry, too.
+
+// avoidPairs is which tasks of a request are kept from a machine.
+type avoidPairs map[string]map[string]time.Time // by machine, by task: until when
+
+// minFailures is how many tasks of a request have to fail on a machine for all of them to be kept from it.
+const minFailures = 3
+
+// recordAttemptEnd takes in how an attempt ended.
+func (c *leaderState) recordAttemptEnd(now time.Time, s *scheddState, o *wire.Outcome) {
+	if o.GetVerdict() == wire.Outcome_GONE {
+		c.removeAvoidPairs(now, s.requests[o.GetRequest()], o.GetTask())
+		return
+	}
+	pair, found := c.blackHoles.AddOutcome(now, blackhole.AttemptOutcome{
+		Machine: o.GetNode(), Task: o.GetTask(), Job: o.GetJob(), NodeSubmitter: blackhole.NodeSubmitter{Node: s.name, Owner: o.GetOwner()}, Verdict: blackhole.AttemptVerdict(o.GetVerdict()),
+		RunTime: time.Duration(o.GetRan()), Reason: shortenText(o.GetReason()),
+	})
+	if found {
+		c.addAvoidPair(now, s.requests[o.GetRequest()], pair)
+	}
+	c.changed = c.changed || o.GetVerdict() != wire.Outcome_GOOD || c.blackHoles.HasPending()
+}
+
+// removeAvoidPairs lets machines have the other tasks of a request that were kept from them because of one that runs no more.
+func (c *leaderState) removeAvoidPairs(now time.Time, r *scheddRequest, task string) {
+	if r == nil {
+		return
+	}
+	for _, machine := range slices.Sorted(maps.Keys(r.avoidPairs)) {
+		if _, stored := r.avoidPairs[machine][task]; stored {
+			delete(r.avoidPairs[machine], task)
+			c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs, ledger.AvoidPair{Task: task, Machine: machine, Until: now})
+			c.commitBy(now)
+			c.changed = true
+		}
+	}
+}
+
+// shortenText bounds what a schedd tells, for the log.
+func shortenText(reason string) string {
+	const most = 200
+	if reason = strings.ToValidUTF8(reason, "?"); len(reason) > most {
+		reason = strings.ToValidUTF8(reason[:most], "") + "…"
+	}
+	return reason
+}
+
+// addAvoidPair notes a pair, for the present and for the log.
+func (c *leaderState) addAvoidPair(now time.Time, r *scheddRequest, pair blackhole.AvoidPair) {
+	c.log.Info("a task and a node are kept apart", "task", pair.Task, "node", pair.Machine, "until", pair.Until, "reason", pair.Reason)
+	c.pendingEntry.avoidPairs = append(c.pendingEntry.avoidPairs, ledger.AvoidPair{Task: pair.Task, Machine: pair.Machine, Until: pair.Until, Reason: pair.Reason})
+	c.commitBy(now)
+	if r == nil {
+		return
+	}
+	if r.avoidPairs == nil {
+		r.avoidPairs = avoidPairs{}
+	}
+	if r.avoidPairs[pair.Machine] == nil {
+		r.avoidPairs[pair.Machine] = map[string]time.Time{}
+	}
+	r.avoidPairs[pair.Machine][pair.Task] = pair.Until
+	c.setNextSweep(pair.Until)
+}
+
+// commitBy sees to it that the draft is committed soon, also without grants.
+func (c *leaderState) commitBy(now time.Time) {
+	if c.usageCommitBy.IsZero() {
+		c.usageCommitBy = now
+	}
+}
+
+// addAvoided adds to the machines that a request avoids those that its tasks are kept from: of as many as it wants now, or of several. Which task a
+// claim gets its schedd decides: one that may go there is not held up by one that may not.
+func (r *scheddRequest) addAvoided(now time.Time, avoid map[string]string) map[string]string {
+	for machine, tasks := range r.avoidPairs {
+		for task, until := range tasks {
+			if !now.Before(until) {
+				delete(tasks, task)
+			}
+		}
+		if len(tasks) == 0 {
+			delete(r.avoidPairs, machine)
+		} else if len(tasks) >= min(r.wanted, minFailures) {
+			if avoid == nil {
+				avoid = map[string]string{}
+			}
+			avoid[machine] = fmt.Sprintf(match.AvoidPairPrefix+"%d of its tasks keep failing there", len(tasks))
+		}
+	}
+	return avoid
+}
+
+// drainBlackHoles drains the machines that swallow tasks, and takes notice of what administrators have decided about them.
+func (c *leaderState) drainBlackHoles(now time.Time) {
+	if !c.synced {
+		return
+	}
+	pool := blackhole.PoolCounts{Machines: len(c.machines), Drained: c.readDrains(now), SubmitNodes: c.submitNodeCount()}
+	drains, avoidances := c.blackHoles.DetectBlackHoles(now, pool)
+	for _, a := range avoidances {
+		c.log.Warn("the jobs of one submitter are kept from a node where they alone fail", "node", a.Machine, "owner", a.Owner, "submitted on", a.Node, "until", a.Until, "reason", a.Reason)
+		c.changed = true
+		c.setNextSweep(a.Until)
+	}
+	for _, d := range drains {
+		if slices.ContainsFunc(c.drains, func(other match.MachineDrain) bool { return other.Node == d.Machine }) {
+			continue // by an administrator, who may have seen it first
+		}
+		c.log.Warn("the node swallows tasks and is drained", "node", d.Machine, "until", d.Until, "reason", d.Reason)
+		object, err := json.Marshal(ledger.MachineDrain{Node: d.Machine, Reason: "drained by itself: " + d.Reason, Period: ledger.Period{Until: d.Until}})
+		if err != nil {
+			panic(err)
+		}
+		c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands, ledger.AdminCommand{Trusted: true, Verb: ledger.VerbSet, Kind: ledger.KindDrain, Object: object, Fresh: true})
+		c.automaticDrains[d.Machine] = now
+		c.commitBy(now)
+	}
+	c.removeEndedDrains(now)
+	if at := c.blackHoles.NextDrainEnd(); !at.IsZero() {
+		c.setNextSweep(at)
+	}
+}
+
+// submitNodeCount is how many submit nodes are there.
+func (c *leaderState) submitNodeCount() (n int) {
+	for _, s := range c.schedds {
+		if s.sendQueue != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// avoidedMachines is which machines the jobs of a submitter are to avoid, and why.
+func (c *leaderState) avoidedMachines(now time.Time) map[blackhole.NodeSubmitter]map[string]string {
+	all := map[blackhole.NodeSubmitter]map[string]string{}
+	for _, a := range c.blackHoles.Avoidances(now) {
+		if all[a.NodeSubmitter] == nil {
+			all[a.NodeSubmitter] = map[string]string{}
+		}
+		whose := "jobs of " + a.Owner
+		if a.Owner == "" {
+			whose = "jobs submitted on " + a.Node
+		}
+		all[a.NodeSubmitter][a.Machine] = match.AvoidPairPrefix + whose + " keep failing there: " + a.Reason
+	}
+	return all
+}
+
+// addAvoidedMachines adds to the machines that a request avoids those that its submitter's jobs avoid.
+func (r *scheddRequest) addAvoidedMachines(all map[blackhole.NodeSubmitter]map[string]string, avoid map[string]string) map[string]string {
+	for _, who := range [...]blackhole.NodeSubmitter{{Node: r.Key.Schedd}, {Node: r.Key.Schedd, Owner: r.Submitter.Owner}} {
+		for machine, why := range all[who] {
+			if avoid == nil {
+				avoid = map[string]string{}
+			}
+			avoid[machine] = why
+		}
+	}
+	return avoid
+}
+
+// removeEndedDrains takes the drains out of the log that the cell has put there and that are over.
+func (c *leaderState) removeEndedDrains(now time.Time) {
+	for _, name := range slices.Sorted(maps.Keys(c.automaticDrains)) {
+		if !slices.ContainsFunc(c.blackHoles.DrainedMachines(now), func(d blackhole.AutomaticDrain) bool { return d.Machine == name }) {
+			delete(c.automaticDrains, name)
+			c.pendingEntry.ownCommands = append(c.pendingEntry.ownCommands, ledger.AdminCommand{Trusted: true, Verb: ledger.VerbRemove, Kind: ledger.KindDrain, Name: name})
+			c.commitBy(now)
+		}
+	}
+}
+
+// readDrains reads the drains in the log, and returns how many machines administrators have drained. A machine that was drained by itself and is not in the
+// log any more an administrator trusts.
+func (c *leaderState) readDrains(now time.Time) (others int) {
+	c.drains = c.drains[:0]
+	c.ledgerStore.view(func(l *ledger.Ledger) {
+		for _, d := range l.Drains() {
+			if c.machines[d.Node] != nil && (d.Until.IsZero() || now.Before(d.Until)) {
+				c.drains = append(c.drains, match.MachineDrain{Node: d.Node, Reason: d.Reason, From: d.From, Until: d.Until})
+			}
+		}
+	})
+	drained := func(name string) bool {
+		return slices.ContainsFunc(c.drains, func(d match.MachineDrain) bool { return d.Node == name })
+	}
+	for _, d := range c.blackHoles.DrainedMachines(now) {
+		if at, mine := c.automaticDrains[d.Machine]; mine && !drained(d.Machine) {
+			if now.Sub(at) < drainCommitDelay {
+				c.drains = append(c.drains, match.MachineDrain{Node: d.Machine, Reason: d.Reason, Until: d.Until})
+				continue
+			}
+			c.log.Info("a node that was drained by itself is trusted again", "node", d.Machine)
+			c.blackHoles.ClearMachine(d.Machine)
+			delete(c.automaticDrains, d.Machine)
+		}
+	}
+	for _, d := range c.drains {
+		if _, mine := c.automaticDrains[d.Node]; !mine {
+			others++
+		}
+	}
+	c.drains = append(c.drains, c.limitTrials(now)...)
+	slices.SortFunc(c.drains, func(a, b match.MachineDrain) int { return cmp.Compare(a.Node, b.Node) })
+	return others
+}
+
+// drainCommitDelay is how long the entry that drains a machine may take.
+const drainCommitDelay = 10 * time.Second
+
+// limitTrials keeps machines on trial from getting more than a few tasks.
+func (c *leaderState) limitTrials(now time.Time) (full []match.MachineDrain) {
+	c.tasksOnTrial = map[string]int{}
+	for _, name := range c.blackHoles.MachinesOnTrial(now) {
+		m := c.machines[name]
+		if m == nil {
+			continue
+		}
+		c.tasksOnTrial[name] = blackhole.TrialTasks - len(m.Claims) - len(c.pendingByMachine[name])
+		if c.tasksOnTrial[name] <= 0 {
+			full = append(full, match.MachineDrain{Node: name, Reason: fmt.Sprintf("on trial: it gets %d tasks at a time until some go well", blackhole.TrialTasks)})
+		}
+	}
+	return full
+}
+
+// limitOnTrial is how many of some units a machine may be given: all, unless it is on trial.
+func (c *leaderState) limitOnTrial(name string, units int) int {
+	room, probed := c.tasksOnTrial[name]
+	if !probed || units <= room {
+		return units
+	}
+	c.changed = true // the next plan puts the others elsewhere
+	return max(room, 0)
+}

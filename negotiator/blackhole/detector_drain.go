@@ -1,0 +1,130 @@
+package blackhole
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// AutomaticDrain is a machine that is to be drained by itself.
+type AutomaticDrain struct {
+	Machine string
+	Until   time.Time
+	Reason  string
+}
+
+// PoolCounts is what the judge has to know of the pool.
+type PoolCounts struct {
+	Machines    int
+	Drained     int // of those, by administrators
+	SubmitNodes int // that submit jobs now
+}
+
+// DetectBlackHoles says which machines are to be drained from now on, and which are to be avoided by whom.
+func (b *Detector) DetectBlackHoles(now time.Time, pool PoolCounts) (drains []AutomaticDrain, avoid []MachineAvoidance) {
+	b.dropExpired(now)
+	bySelf := 0
+	for name := range b.drainedOrOnTrial {
+		b.pendingMachines[name] = true
+		m := b.machines[name]
+		if m.state == drained && !now.Before(m.drainedUntil) {
+			m.state, m.onTrial = onTrial, outcomeCounts{}
+		}
+		if m.state == onTrial && m.onTrial.succeeded >= TrialSuccesses {
+			m.state, m.lastDrainDuration = trusted, 0
+			delete(b.drainedOrOnTrial, name)
+		}
+		if m.state == drained {
+			bySelf++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.pendingMachines)) {
+		m := b.machines[name]
+		if m != nil && m.state != drained && (bySelf >= max(1, pool.Machines/DrainFraction) || pool.Machines-pool.Drained-bySelf < 2) {
+			continue // it is judged when others are trusted again
+		}
+		if delete(b.pendingMachines, name); m == nil || m.state == drained {
+			continue
+		}
+		against := b.collectEvidence(now, m)
+		if !against.justifiesDrain(m.state == onTrial, min(2, pool.SubmitNodes)) {
+			if m.quickFailures() >= MinFailures {
+				b.pendingMachines[name] = true // how the same jobs fare elsewhere may be known later
+			}
+			avoid = append(avoid, b.findAvoidances(now, name, against, pool)...)
+			continue
+		}
+		m.lastDrainDuration = min(max(2*m.lastDrainDuration, MinDrainDuration), MaxDrainDuration)
+		m.state, m.drainedUntil, m.reason = drained, now.Add(m.lastDrainDuration), against.text()
+		b.drainedOrOnTrial[name] = true
+		b.dropOldest(m, 0, len(m.events))
+		bySelf++
+		drains = append(drains, AutomaticDrain{name, m.drainedUntil, m.reason})
+	}
+	return drains, avoid
+}
+
+// HasPending reports whether what ends on any machine now may decide about another.
+func (b *Detector) HasPending() bool { return len(b.pendingMachines) > 0 }
+
+func (m *machineRecord) quickFailures() (n int) {
+	for i := range m.events {
+		if m.events[i].failedQuickly() {
+			n++
+		}
+	}
+	return n
+}
+
+// DrainedMachines lists the machines that are drained by themselves, by name.
+func (b *Detector) DrainedMachines(now time.Time) (list []AutomaticDrain) {
+	for _, name := range slices.Sorted(maps.Keys(b.drainedOrOnTrial)) {
+		if m := b.machines[name]; m.state == drained && now.Before(m.drainedUntil) {
+			list = append(list, AutomaticDrain{name, m.drainedUntil, m.reason})
+		}
+	}
+	return list
+}
+
+// MachinesOnTrial lists the machines that are on trial, by name.
+func (b *Detector) MachinesOnTrial(now time.Time) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(b.drainedOrOnTrial)) {
+		if m := b.machines[name]; m.state == onTrial || m.state == drained && !now.Before(m.drainedUntil) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ClearMachine forgets what was held against a machine.
+func (b *Detector) ClearMachine(name string) {
+	for key := range b.avoided {
+		if key.machine == name {
+			delete(b.avoided, key)
+		}
+	}
+	if m := b.machines[name]; m != nil {
+		b.dropOldest(m, 0, len(m.events))
+		delete(b.machines, name)
+		delete(b.drainedOrOnTrial, name)
+	}
+}
+
+// NextDrainEnd is when the next drain is over; zero for never.
+func (b *Detector) NextDrainEnd() (at time.Time) {
+	for name := range b.drainedOrOnTrial {
+		if m := b.machines[name]; m.state == drained && (at.IsZero() || m.drainedUntil.Before(at)) {
+			at = m.drainedUntil
+		}
+	}
+	return at
+}
+
+// AddKnownDrain takes in a drain of an earlier leader's.
+func (b *Detector) AddKnownDrain(d AutomaticDrain) {
+	b.initMaps()
+	if b.machines[d.Machine] == nil {
+		b.drainedOrOnTrial[d.Machine] = true
+		b.machines[d.Machine] = &machineRecord{state: drained, drainedUntil: d.Until, reason: d.Reason, lastDrainDuration: MinDrainDuration}
+	}
+}

@@ -1,0 +1,91 @@
+package negotiator
+
+import (
+	"maps"
+	"time"
+
+	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// pendingRequestsOf are requests as a plan sees them.
+func pendingRequestsOf(all []*scheddRequest) []*cellstate.PendingRequest {
+	list := make([]*cellstate.PendingRequest, len(all))
+	for i, r := range all {
+		list[i] = &r.PendingRequest
+	}
+	return list
+}
+
+// cellState is the cell as it is now, but for what it asks for.
+func (c *leaderState) cellState(now time.Time) *cellstate.CellState {
+	c.recentEvictions.dropOld(now)
+	c.recentStarts.dropOld(now)
+	p := &cellstate.CellState{
+		Now: now, Policy: &c.policy, Machines: c.sorted, Pending: c.pendingGrants(), Drains: c.drains, KnownSchedds: func(name string) bool { return c.schedds[name].knowsRunning() },
+		LimitsUsed: c.limitUse, LimitsGranted: c.grantedLimitUse(), Prod: c.prodHeld, UsageByClaims: c.claimedBySubmitter, UsageByGrants: c.grantedToSubmitter(), ChargedCores: maps.Keys(c.chargedCores), Evicted: c.recentEvictions, RecentStarts: c.recentStarts.list,
+	}
+	if c.policy.HasRunLimits {
+		c.countRunning(p)
+	}
+	return p
+}
+
+// pendingGrants are what was promised of machines and does not show in their ads yet.
+func (c *leaderState) pendingGrants() map[string][]match.PendingGrant {
+	all := make(map[string][]match.PendingGrant, len(c.pendingByMachine))
+	for name, list := range c.pendingByMachine {
+		pendingGrants := make([]match.PendingGrant, 0, len(list))
+		for _, p := range list {
+			if !p.overdue {
+				pendingGrants = append(pendingGrants, p.resources)
+			}
+		}
+		if len(pendingGrants) > 0 {
+			all[name] = pendingGrants
+		}
+	}
+	return all
+}
+
+// countRunning adds to a picture what runs.
+func (c *leaderState) countRunning(p *cellstate.CellState) {
+	for _, s := range c.schedds {
+		for _, r := range s.requests {
+			r.RunningCount = s.limitCounting(r)
+			p.Requests = append(p.Requests, &r.PendingRequest)
+		}
+		p.LastRunning = append(p.LastRunning, s.lastRunning...)
+	}
+	for name := range c.usageBySchedd {
+		p.UnknownClaims = p.UnknownClaims || !c.schedds[name].knowsRunning()
+	}
+}
+
+// rememberRunning notes what runs of a schedd whose conversation ends. One that never came to tell all has nothing but new grants to add to what is known of it.
+func (s *scheddState) rememberRunning() {
+	if s.sendQueue == nil || !s.sentAllRequests && s.lastRunning == nil {
+		return
+	}
+	if s.sentAllRequests {
+		s.lastRunning = []cellstate.RunningTasks{}
+	}
+	for _, r := range s.requests {
+		s.lastRunning = append(s.lastRunning, r.RunningTasks(s.limitCounting(r)))
+	}
+	s.lastRunning = cellstate.MergeRunning(s.lastRunning)
+}
+
+// limitCounting is how many claims of a request count as running, beside what its schedd ran before: as long as that has not told of all, only those that it was
+// granted since.
+func (s *scheddState) limitCounting(r *scheddRequest) int {
+	if !s.sentAllRequests {
+		return len(r.unseenGrants)
+	}
+	return r.Claims + len(r.unseenGrants)
+}
+
+// knowsRunning reports whether what runs of a schedd is known otherwise than from machines.
+func (s *scheddState) knowsRunning() bool {
+	return s != nil && (s.sentAllRequests || s.lastRunning != nil)
+}

@@ -1,0 +1,20 @@
+package cellstate
+
+import (
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// Plan returns what a plan is made of that the leader would have made at the moment of the checkpoint, or would make if its ledger, its machines or its
+// asks were as they have become since: what these want is their OwnWanted.
+func (c *CellCheckpoint) Plan() *match.Snapshot {
+	policy := NewPolicy(c.Ledger)
+	p := c.CellState
+	p.Policy, p.ToPlace = &policy, nil
+	for _, a := range c.Requests {
+		if a.Wanted = a.OwnWanted; a.Wanted > 0 && policy.StopReason(a.Queue) == "" {
+			p.ToPlace = append(p.ToPlace, a)
+		}
+	}
+	p.ToPlace = CollectWaiting(p.ToPlace)
+	return p.Snapshot(c.Ledger)
+}

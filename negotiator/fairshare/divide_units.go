@@ -1,0 +1,34 @@
+package fairshare
+
+// DivideUnits divides q things among jobs that want so many each, as HRM divides GPUs among its batch jobs (§4.5): first min(⌊q/K⌋, N_j) for each of
+// K jobs, then what is left evenly among those that still want some, until nothing is left or nobody wants more. So the sum is
+// min(q, Σ N_j). Where less is left than jobs want some, the first get one each. What is negative counts as nothing.
+func DivideUnits(q int64, wants []int64) []int64 {
+	got := make([]int64, len(wants))
+	open := make([]int, 0, len(wants))
+	for i, n := range wants {
+		if n > 0 {
+			open = append(open, i)
+		}
+	}
+	for left := max(q, 0); left > 0 && len(open) > 0; {
+		each := left / int64(len(open))
+		if each == 0 {
+			for _, i := range open[:left] {
+				got[i]++
+			}
+			break
+		}
+		rest := open[:0]
+		for _, i := range open {
+			n := min(each, wants[i]-got[i])
+			got[i] += n
+			left -= n
+			if got[i] < wants[i] {
+				rest = append(rest, i)
+			}
+		}
+		open = rest
+	}
+	return got
+}

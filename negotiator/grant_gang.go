@@ -1,0 +1,72 @@
+package negotiator
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// Grants of a gang are drafted together or not at all, and so they are committed and sent together. Whether all their claims come about is the schedd's
+// to see: it gives those back of which another was refused.
+
+// readRuntimes takes in what a schedd says of the time that a request's tasks take, and of which start together.
+func (r *scheddRequest) readRuntimes(m *wire.RequestUpdate) {
+	length := func(seconds int64) time.Duration {
+		return time.Duration(min(max(seconds, 0), maxRuntime)) * time.Second
+	}
+	r.Gang = int(min(m.GetGang(), roost.MaxTasks))
+	r.Walltime, r.PredictedRuntime = length(m.GetWalltimeS()), length(m.GetPredictedS())
+	r.Reservation, r.GangRequest = m.GetReservation(), m.GetLead()
+}
+
+// maxRuntime bounds how long a task is taken to run, in seconds.
+const maxRuntime = 100 * 366 * 86400
+
+// walltimeEnd is when a unit ends that starts now, in unix seconds; 0 for never.
+func (r *scheddRequest) walltimeEnd(now time.Time) int64 {
+	if r.Walltime <= 0 {
+		return 0
+	}
+	return now.Add(r.Walltime).Unix()
+}
+
+// addGrants drafts what a plan grants, as far as the schedds have answered for what they were granted before.
+func (c *leaderState) addGrants(now time.Time, grants []match.Grant, requests map[*match.Request]*scheddRequest) {
+	for len(grants) > 0 {
+		n, units := gangPrefix(grants)
+		s := c.schedds[grants[0].Request.Key.Schedd]
+		whole := grants[0].Gang != 0
+		if room := maxUnanswered - s.unansweredGrants; !whole {
+			grants[0].Units = c.limitOnTrial(grants[0].Machine.Name, min(units, room)) // the rest when it has answered
+		} else if units > room && s.unansweredGrants > 0 {
+			grants = grants[n:]
+			continue // when it has answered
+		}
+		first := c.lastID + 1
+		for _, g := range grants[:n] {
+			c.recordGrant(now, g)
+			if g.Units > 0 {
+				c.countVictims(now, &g)
+			}
+			c.recentStarts.addStart(now, &g)
+			for range g.Units {
+				p := c.addGrant(now, requests[g.Request], g)
+				if whole {
+					p.message.Gang, p.message.GangSize = first, uint32(units)
+				}
+			}
+		}
+		grants = grants[n:]
+	}
+}
+
+// gangPrefix is how many grants from the first on belong together, and how many units they are.
+func gangPrefix(grants []match.Grant) (n, units int) {
+	for n < len(grants) && (n == 0 || grants[0].Gang != 0 && grants[n].Gang == grants[0].Gang) {
+		units += grants[n].Units
+		n++
+	}
+	return n, units
+}

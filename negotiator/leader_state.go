@@ -1,0 +1,202 @@
+package negotiator
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/blackhole"
+	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// Bounds, and how long things are remembered.
+const (
+	maxRequests          = 100_000                // of one schedd
+	maxAdBytes           = 256 << 20              // of the requests of one schedd
+	maxSchedds           = 16                     // of one node
+	maxUnanswered        = 4096                   // grants on their way to one schedd
+	grantTTL             = 10 * time.Second       // of a grant that nobody answers, and of one that the machine's ad does not show
+	absentUsageTTL       = 40 * time.Minute       // what a schedd held when it went away is charged for so long: the lease of its jobs
+	ackTimeout           = 100 * time.Millisecond // after this a claimed grant is taken to be part of what its schedd wants
+	explainInterval      = time.Second            // for each request
+	maxExplainedPerCycle = 32                     // requests in one cycle
+)
+
+// leaderState is what the negotiator knows. It belongs to one goroutine, does no I/O and reads no clock.
+type leaderState struct {
+	*machineInventory
+	epoch              uint64
+	log                *slog.Logger
+	matcher            *match.Matcher
+	policyMessages     policyMessage
+	policy             cellstate.CellPolicy
+	ledgerStore        *ledgerStore // accounts and what administrators have set: what the log says, and only it changes it
+	schedds            map[string]*scheddState
+	pendingByID        map[uint64]*pendingGrant
+	pendingByMachine   map[string][]*pendingGrant // by machine
+	lastID             uint64
+	firstCycle         time.Time // of the first cycle
+	pendingEntry       pendingEntry
+	recentEvictions    recentEvictions
+	selfPlacementStats selfPlacementStats
+	usageCommitBy      time.Time                               // when what is held in the draft is to be committed at the latest; zero for never
+	chargedCores       map[fairshare.Submitter]float64         // what each uses, in cores, as it stands in the log or in a draft
+	unheardUsage       map[fairshare.Submitter]roost.Resources // what claims of schedds hold that this cell has not heard
+	usageCompared      bool                                    // what all use was compared with the log since the machines are known
+	changed            bool                                    // a cycle may find something new
+	unackedGrants      []unackedGrant                          // oldest first
+	nextSweep          time.Time                               // when lapse next has something to do; zero for never
+	blackHoles         blackhole.Detector
+	drains             []match.MachineDrain // by node
+	automaticDrains    map[string]time.Time // machines that were drained by themselves, and when
+	tasksOnTrial       map[string]int       // machines on trial, and how many tasks more they may get now
+	lostTasks          lostTaskLimiter
+	sentUnavailable    []match.UnavailableWindow // as the schedds were told
+	unavailableSent    bool                      // they were told, as there was a plan
+	explainAt          time.Time                 // when a request is to be explained that had to wait; zero for none
+	recentStarts       recentStarts
+	planCount          int // that were made
+}
+
+func newCell(epoch uint64, known *machineInventory, r *ledgerStore, log *slog.Logger) *leaderState {
+	return &leaderState{
+		machineInventory: known, epoch: epoch, log: log, matcher: match.NewMatcher(), ledgerStore: r,
+		schedds: map[string]*scheddState{}, pendingByID: map[uint64]*pendingGrant{}, pendingByMachine: map[string][]*pendingGrant{},
+		pendingEntry: newPendingEntry(), chargedCores: map[fairshare.Submitter]float64{}, automaticDrains: map[string]time.Time{},
+	}
+}
+
+// updateMachines takes in what the collectors said.
+func (c *leaderState) updateMachines(now time.Time, all []machineUpdate, synced bool) {
+	c.machineInventory.applyUpdates(all, synced)
+	for _, update := range all {
+		for _, p := range slices.Clone(c.pendingByMachine[update.name]) {
+			switch {
+			case update.machine == nil:
+			case adShowsClaim(update.machine, p):
+				c.forgetGrant(now, p)
+			case claimDeadlinePassed(update.machine, p):
+				c.dropGrant(p)
+				c.forgetGrant(now, p)
+			}
+		}
+	}
+	c.changed = true
+}
+
+// addStream takes in a schedd's new conversation, which replaces the one before.
+func (c *leaderState) addStream(now time.Time, hello *wire.ScheddHello, mail *sendQueue) error {
+	name := hello.GetName()
+	s := c.schedds[name]
+	if s == nil {
+		if node := nodeOf(name); c.scheddsOf(node) >= maxSchedds {
+			return fmt.Errorf("schedd %s: %w: the node %s has %d schedds, and that is the most", name, roost.Exhausted, node, maxSchedds)
+		}
+		s = &scheddState{name: name}
+		c.schedds[name] = s
+	}
+	c.forgetStream(now, s)
+	c.syncLimitedGrants(now, s, hello, mail)
+	s.sendQueue, s.usage = mail, map[fairshare.Submitter]roost.Resources{}
+	s.demand, s.admitted, s.sentPolicy = map[quotaAccount]resourceDemand{}, nil, nil
+	s.sentPolicyVersion, s.fullQueues = policyVersion{}, nil
+	if s.sentAllRequests = !hello.GetTells(); s.sentAllRequests {
+		s.lastRunning = nil
+	}
+	c.chargeAll(now)
+	mail.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Hello{Hello: &wire.NegotiatorHello{Epoch: c.epoch}}})
+	c.broadcastPolicy()
+	if c.unavailableSent {
+		mail.putMessage(c.unavailableMessage())
+	}
+	return nil
+}
+
+// nodeOf is the node of a schedd, by whose certificate it speaks: see [grpcService.readHello].
+func nodeOf(schedd string) string { return schedd[strings.LastIndexByte(schedd, '@')+1:] }
+
+// scheddsOf counts the schedds of a node, those that are away included.
+func (c *leaderState) scheddsOf(node string) (n int) {
+	for name := range c.schedds {
+		if nodeOf(name) == node {
+			n++
+		}
+	}
+	return n
+}
+
+// removeStream ends a schedd's conversation, unless a newer one has replaced it.
+func (c *leaderState) removeStream(now time.Time, name string, mail *sendQueue) {
+	if s := c.schedds[name]; s != nil && s.sendQueue == mail {
+		c.forgetStream(now, s)
+	}
+}
+
+// forgetStream forgets what a conversation was about. Grants that were not answered lapse by themselves, unless the next conversation tells of them.
+func (c *leaderState) forgetStream(now time.Time, s *scheddState) {
+	if s.sendQueue != nil {
+		s.sendQueue.endStream(errStreamReplaced)
+	}
+	s.rememberRunning()
+	s.sendQueue, s.awaySince, s.requests, s.adBytes = nil, now, map[uint64]*scheddRequest{}, 0
+	c.changed = true
+}
+
+// endStreams ends all conversations.
+func (c *leaderState) endStreams(why error) {
+	for _, name := range slices.Sorted(maps.Keys(c.schedds)) {
+		if s := c.schedds[name]; s.sendQueue != nil {
+			s.sendQueue.endStream(why)
+		}
+	}
+}
+
+// handleMessage takes in one message of a schedd. An error ends its conversation.
+func (c *leaderState) handleMessage(now time.Time, name string, mail *sendQueue, m *wire.FromSchedd) error {
+	s := c.schedds[name]
+	if s == nil || s.sendQueue != mail {
+		return nil // a newer conversation has replaced this one
+	}
+	switch of := m.GetOf().(type) {
+	case *wire.FromSchedd_Request:
+		c.changed = true
+		return s.updateRequest(of.Request)
+	case *wire.FromSchedd_Result:
+		c.handleGrantAnswer(now, s, of.Result)
+	case *wire.FromSchedd_Demand:
+		less, err := s.updateDemand(of.Demand)
+		if less {
+			c.notifyQueueRoom(of.Demand.GetQueue())
+		}
+		return err
+	case *wire.FromSchedd_Told:
+		s.sentAllRequests, s.lastRunning, c.changed = true, nil, true
+	case *wire.FromSchedd_Admit:
+		c.answerAdmission(now, s, of.Admit)
+	case *wire.FromSchedd_Why:
+		c.requestExplanation(s, of.Why.GetRequest())
+	case *wire.FromSchedd_Outcome:
+		c.recordAttemptEnd(now, s, of.Outcome)
+	case *wire.FromSchedd_Usage:
+		u := of.Usage
+		who := fairshare.Submitter{Group: u.GetGroup(), Owner: u.GetOwner()}
+		held := u.GetHeld().Vector()
+		if len(s.usage) >= maxRequests {
+			return fmt.Errorf("schedd %s: %w: usage of %d submitters", name, roost.Exhausted, maxRequests)
+		}
+		if held.IsNegative() || held == (roost.Resources{}) {
+			delete(s.usage, who)
+		} else {
+			s.usage[who] = held
+		}
+		c.chargeSubmitter(now, who)
+	}
+	return nil
+}

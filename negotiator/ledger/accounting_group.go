@@ -1,0 +1,94 @@
+package ledger
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// AccountingGroup is a group of submitters that has a part of the pool (HTCondor: GROUP_NAMES, GROUP_QUOTA_x, GROUP_QUOTA_DYNAMIC_x, GROUP_ACCEPT_SURPLUS_x).
+// "sci.chem" lies in "sci", which has to be there.
+type AccountingGroup struct {
+	Name          string     `json:"name"`
+	Cores         *CoreCount `json:"cores,omitempty"`          // a static quota
+	Fraction      *float64   `json:"fraction,omitempty"`       // a dynamic one: of what the group above has, or the pool; 0 to 1
+	AcceptSurplus bool       `json:"accept_surplus,omitempty"` // it gets of what others leave
+}
+
+func (g AccountingGroup) name() string     { return g.Name }
+func (g AccountingGroup) users() []string  { return nil }
+func (g AccountingGroup) groups() []string { return groupOrNone(g.Parent()) }
+
+// Parent is the group that g lies in; empty for one at the top.
+func (g AccountingGroup) Parent() string {
+	i := strings.LastIndexByte(g.Name, '.')
+	return g.Name[:max(i, 0)]
+}
+
+func (g AccountingGroup) check(l *Ledger) error {
+	if err := checkDottedName("a group", g.Name); err != nil {
+		return err
+	}
+	switch {
+	case g.Cores != nil && g.Fraction != nil:
+		return exclusiveFieldsError("cores", "a fraction")
+	case g.Cores != nil && (*g.Cores < 0 || int64(*g.Cores) > maxAmount):
+		return fmt.Errorf("a quota of %v cores: it is between 0 and %v", float64(*g.Cores)/1000, float64(maxAmount/1000))
+	case g.Fraction != nil && !(*g.Fraction >= 0 && *g.Fraction <= 1):
+		return fmt.Errorf("a fraction of %v: it is between 0 and 1", *g.Fraction)
+	}
+	if err := g.checkParentQuota(l, g.Parent()); err != nil {
+		return err
+	}
+	return g.checkParentQuota(l, g.Name)
+}
+
+// checkParentQuota refuses g if, with it, what lies in parent is promised more than that has.
+func (g AccountingGroup) checkParentQuota(l *Ledger, parent string) error {
+	above, ok := objectNamed[AccountingGroup](l, KindGroup, parent)
+	if parent == g.Name {
+		above, ok = g, true
+	}
+	var cores CoreCount
+	var parts []string
+	fraction := 0.0
+	add := func(c AccountingGroup) {
+		switch {
+		case c.Parent() != parent:
+		case c.Cores != nil:
+			cores += *c.Cores
+			parts = append(parts, fmt.Sprintf("%s %v", c.Name, float64(*c.Cores)/1000))
+		case c.Fraction != nil:
+			fraction += *c.Fraction
+		}
+	}
+	for c := range objectValues[AccountingGroup](l, KindGroup) {
+		if c.Name != g.Name {
+			add(c)
+		}
+	}
+	add(g)
+	where := "the pool"
+	if parent != "" {
+		where = "group " + parent
+	}
+	if ok && above.Cores != nil && cores > *above.Cores {
+		return fmt.Errorf("%s has a quota of %v cores, and the groups in it are promised %v (%s): lower one of these, or raise that of %s first",
+			where, float64(*above.Cores)/1000, float64(cores)/1000, listText(parts), parent)
+	}
+	if fraction > 1+1e-9 {
+		return fmt.Errorf("the fractions of the groups in %s add up to %v, and there is no more than 1: lower one of them first", where, math.Round(fraction*1e6)/1e6)
+	}
+	return nil
+}
+
+// Groups lists the groups by name, so that each comes after the one that it lies in.
+func (l *Ledger) Groups() []AccountingGroup {
+	return slices.Collect(objectValues[AccountingGroup](l, KindGroup))
+}
+
+// Group returns one group.
+func (l *Ledger) Group(name string) (AccountingGroup, bool) {
+	return objectNamed[AccountingGroup](l, KindGroup, name)
+}

@@ -1,0 +1,60 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// CustomResource says what a resource is that jobs name and Roost does not know itself (PBS: custom resources; OpenPBS, pbs_resources(7B)). One that is counted for
+// the whole pool has a [Limit] of the same name, which says how much of it there is; any other is an attribute of machines, which their node files say.
+type CustomResource struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"` // of [ResourceTypes]; empty: string
+	Flag string `json:"flag,omitempty"` // letters of [ResourceFlags]
+}
+
+// ResourceTypes are the types that a resource may have.
+func ResourceTypes() []string {
+	return []string{"boolean", "float", "long", "size", "string", "string_array"}
+}
+
+// ResourceFlags are the letters of flags: h of machines, q counted for the pool, n and f counted on machines, i and r not to be asked for by users, m told to
+// machines.
+const ResourceFlags = "fhimnqr"
+
+func (r CustomResource) name() string     { return r.Name }
+func (r CustomResource) users() []string  { return nil }
+func (r CustomResource) groups() []string { return nil }
+
+func (r CustomResource) check(*Ledger) error {
+	if err := checkPlainName("a resource", r.Name); err != nil {
+		return err
+	}
+	if r.Type != "" && !slices.Contains(ResourceTypes(), r.Type) {
+		return fmt.Errorf("%q is none of the types %s", r.Type, strings.Join(ResourceTypes(), ", "))
+	}
+	for i, f := range r.Flag {
+		if !strings.ContainsRune(ResourceFlags, f) || strings.ContainsRune(r.Flag[:i], f) {
+			return fmt.Errorf("flag %q: it is made of letters of %q, each once", r.Flag, ResourceFlags)
+		}
+	}
+	if strings.ContainsAny(r.Flag, "fn") {
+		return errors.New("flags n and f are of what is counted on each machine, and machines have nothing of that kind: leave them out, and what is left is counted for the pool")
+	}
+	if strings.Contains(r.Flag, "q") && !r.IsCounted() {
+		return fmt.Errorf("flag q is of what is counted, and a %s is not", r.Type)
+	}
+	return nil
+}
+
+// IsCounted reports whether the resource is a number that the pool has so many of.
+func (r CustomResource) IsCounted() bool {
+	return r.Type == "long" && !strings.Contains(r.Flag, "h")
+}
+
+// Resources lists the resources by name.
+func (l *Ledger) Resources() []CustomResource {
+	return slices.Collect(objectValues[CustomResource](l, KindResource))
+}

@@ -1,0 +1,151 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// QueuePolicy is where jobs are submitted to by name (PBS: qmgr's queues). A job without one goes to the queue that the setting default_queue names, or to
+// none. The jobs of a routing queue go on, each to the first of its destinations that takes it, and wait there only while none does.
+type QueuePolicy struct {
+	Name         string        `json:"name"`
+	Band         string        `json:"band,omitempty"` // of its jobs; empty: batch
+	Enabled      bool          `json:"enabled"`        // it takes jobs
+	Started      bool          `json:"started"`        // its jobs may start, or go on to where they may
+	Priority     int32         `json:"priority,omitempty"`
+	Defaults     ResourceRange `json:"default"` // what a job gets that does not say
+	MinResources ResourceRange `json:"least"`   // what a job has to ask for; resources_min
+	MaxResources ResourceRange `json:"most"`    // and may; resources_max
+	Running      CountLimits   `json:"running"` // tasks that run at once; max_run
+	Queued       CountLimits   `json:"queued"`  // tasks that are not done; max_queued
+	Users        []string      `json:"users,omitempty"`
+	Groups       []string      `json:"groups,omitempty"` // with Users: who may use it; everybody, if neither is given
+
+	Routing       bool     `json:"routing,omitempty"`
+	Destinations  []string `json:"destinations,omitempty"`       // of a routing queue, in the order in which they are tried; they need not be there yet
+	RouteHeld     bool     `json:"route_held_jobs,omitempty"`    // jobs that are held, or wait for others, go on all the same
+	RouteWaiting  bool     `json:"route_waiting_jobs,omitempty"` // and those that wait for a time
+	FromRouteOnly bool     `json:"from_route_only,omitempty"`    // it takes jobs from routing queues only
+
+	DefaultChunk       ResourceRange `json:"default_chunk,omitzero"` // like Default, and after it
+	MaxArray           *int64        `json:"max_array,omitempty"`    // tasks of a job
+	KillDelay          *int64        `json:"kill_delay_seconds,omitempty"`
+	RunningAmounts     AmountLimits  `json:"running_amounts,omitempty"`      // max_run_res
+	QueuedAmounts      AmountLimits  `json:"queued_amounts,omitempty"`       // max_queued_res
+	RunningSoft        CountLimits   `json:"running_soft,omitzero"`          // like Running, and may be gone beyond by what nobody else wants; max_run_soft
+	RunningSoftAmounts AmountLimits  `json:"running_soft_amounts,omitempty"` // max_run_res_soft
+	Access             *QueueAccess  `json:"access,omitempty"`               // the lists of PBS, beside Users and Groups
+}
+
+func (q QueuePolicy) name() string     { return q.Name }
+func (q QueuePolicy) users() []string  { return q.Users }
+func (q QueuePolicy) groups() []string { return q.Groups }
+
+func (q QueuePolicy) check(*Ledger) error {
+	if err := checkPlainName("a queue", q.Name); err != nil {
+		return err
+	}
+	if q.Band != "" {
+		if _, err := roost.ParsePriorityBand(q.Band); err != nil {
+			return err
+		}
+	}
+	if q.Priority < roost.MinPriority || q.Priority > roost.MaxPriority {
+		return fmt.Errorf("priority %d is not between %d and %d", q.Priority, roost.MinPriority, roost.MaxPriority)
+	}
+	if err := checkRanges(q.Defaults, q.MinResources, q.MaxResources); err != nil {
+		return err
+	}
+	if err := q.MinResources.firstAbove(q.MaxResources); err != nil {
+		return fmt.Errorf("least: %w, the most: no job could enter it", err)
+	}
+	if err := q.MinResources.firstAbove(q.Defaults); err != nil {
+		return fmt.Errorf("least: %w, the default: a job that does not say could not enter it", err)
+	}
+	if err := q.Defaults.firstAbove(q.MaxResources); err != nil {
+		return fmt.Errorf("default: %w, the most: a job that does not say could not enter it", err)
+	}
+	if err := checkCounts(q.Running, q.Queued, q.RunningAmounts, q.QueuedAmounts); err != nil {
+		return err
+	}
+	if err := checkCounts(q.RunningSoft, CountLimits{}, q.RunningSoftAmounts, nil); err != nil {
+		return fmt.Errorf("soft limit: %w", err)
+	}
+	if err := q.checkRoute(); err != nil {
+		return err
+	}
+	if err := checkCommonFields(q.DefaultChunk, q.MaxArray); err != nil {
+		return err
+	}
+	if d := q.KillDelay; d != nil && (*d < 0 || *d > maxWalltime) {
+		return fmt.Errorf("a kill delay of %d seconds: it is between 0 and %d", *d, int64(maxWalltime))
+	}
+	if err := q.Access.check(); err != nil {
+		return err
+	}
+	return checkAccountNames("a user", q.Users)
+}
+
+// maxDestinations bounds to how many queues one may route.
+const maxDestinations = 100
+
+func (q QueuePolicy) checkRoute() error {
+	if !q.Routing {
+		if len(q.Destinations) > 0 {
+			return errors.New("it has destinations and is no routing queue: set routing, or take them away")
+		}
+		return nil
+	}
+	if len(q.Destinations) > maxDestinations {
+		return fmt.Errorf("%d destinations, and %d is the most", len(q.Destinations), maxDestinations)
+	}
+	for i, name := range q.Destinations {
+		if err := checkPlainName("a destination", name); err != nil {
+			return err
+		}
+		if name == q.Name {
+			return errors.New("it is its own destination")
+		}
+		if slices.Contains(q.Destinations[:i], name) {
+			return fmt.Errorf("destination %s stands there twice", name)
+		}
+	}
+	return nil
+}
+
+// checkCommonFields checks what a queue and the pool have alike.
+func checkCommonFields(chunk ResourceRange, array *int64) error {
+	if err := chunk.check(); err != nil {
+		return fmt.Errorf("default chunk: %w", err)
+	}
+	if array != nil && (*array < 0 || *array > maxCount) {
+		return fmt.Errorf("the largest array has %d tasks: it is between 0 and %d; leave it out for no bound", *array, maxCount)
+	}
+	return nil
+}
+
+// Queues lists the queues by name.
+func (l *Ledger) Queues() []QueuePolicy {
+	return slices.Collect(objectValues[QueuePolicy](l, KindQueue))
+}
+
+// Queue returns one queue.
+func (l *Ledger) Queue(name string) (QueuePolicy, bool) {
+	return objectNamed[QueuePolicy](l, KindQueue, name)
+}
+
+// AdmitsUser reports whether a user, on behalf of that group or none, may use the queue.
+func (q QueuePolicy) AdmitsUser(user, group string) bool {
+	if len(q.Users) == 0 && len(q.Groups) == 0 {
+		return true
+	}
+	for _, g := range q.Groups {
+		if g == group || groupLiesIn(group, g) {
+			return true
+		}
+	}
+	return slices.Contains(q.Users, user)
+}

@@ -1,0 +1,101 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// AdvanceReservation keeps a part of the pool for somebody, for a time (PBS: pbs_rsub).
+type AdvanceReservation struct {
+	Name   string          `json:"name"`
+	Users  []string        `json:"users,omitempty"`
+	Groups []string        `json:"groups,omitempty"` // with Users: whose jobs may run in it
+	Nodes  []string        `json:"nodes,omitempty"`  // these machines, whole
+	Amount *ResourceBounds `json:"amount,omitempty"` // or so much, wherever it is
+	Reason string          `json:"reason,omitempty"`
+	// Deleting reservations keep nothing any more, and let nobody in. The schedds remove their jobs, and when there are none left the reservation is removed, too.
+	Deleting bool `json:"deleting,omitempty"`
+	Period
+}
+
+// MachineDrain keeps new tasks away from a machine.
+type MachineDrain struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason,omitempty"`
+	Period
+}
+
+// maxReason bounds what people write, in bytes.
+const maxReason = 1000
+
+func (r AdvanceReservation) name() string     { return r.Name }
+func (r AdvanceReservation) users() []string  { return r.Users }
+func (r AdvanceReservation) groups() []string { return r.Groups }
+
+func (r AdvanceReservation) check(l *Ledger) error {
+	if err := checkPlainName("a reservation", r.Name); err != nil {
+		return err
+	}
+	if len(r.Users)+len(r.Groups) == 0 {
+		return errors.New("it is for nobody: name the users or groups that may use it")
+	}
+	if r.From.IsZero() || r.Until.IsZero() {
+		return errors.New("a reservation begins and ends: give both times")
+	}
+	switch {
+	case len(r.Nodes) > 0 && r.Amount != nil:
+		return exclusiveFieldsError("nodes", "an amount")
+	case len(r.Nodes) == 0 && (r.Amount == nil || len(r.Amount.Bounds()) == 0):
+		return errors.New("it keeps nothing: name nodes, or an amount of cpus, memory, disk or gpus")
+	case r.Amount != nil && r.Amount.allZero():
+		return errors.New("it keeps nothing: 0 is no amount")
+	case r.Amount != nil && r.Amount.Tasks != nil:
+		return errors.New("tasks cannot be kept: give an amount of cpus, memory, disk or gpus")
+	}
+	if r.Amount != nil {
+		if err := r.Amount.check(); err != nil {
+			return err
+		}
+	}
+	if r.Deleting { // it may be over already
+		return errors.Join(checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes), checkReason(r.Reason))
+	}
+	err := errors.Join(r.Period.check(l.clockTime()), checkAccountNames("a user", r.Users), checkAccountNames("a node", r.Nodes), checkReason(r.Reason))
+	if err != nil {
+		return err
+	}
+	for o := range objectValues[AdvanceReservation](l, KindReservation) {
+		for _, node := range o.Nodes {
+			if o.Name != r.Name && !o.Deleting && o.overlaps(r.Period) && slices.Contains(r.Nodes, node) {
+				return fmt.Errorf("%s is kept by reservation %s %s: take another node, or another time", node, o.Name, o.Period.Text())
+			}
+		}
+	}
+	return nil
+}
+
+func (d MachineDrain) name() string     { return d.Node }
+func (d MachineDrain) users() []string  { return nil }
+func (d MachineDrain) groups() []string { return nil }
+
+func (d MachineDrain) check(l *Ledger) error {
+	return errors.Join(checkAccountName("a node", d.Node), d.Period.check(l.clockTime()), checkReason(d.Reason))
+}
+
+func checkReason(text string) error {
+	if len(text) > maxReason {
+		return fmt.Errorf("the reason has %d characters, and %d is the most", len(text), maxReason)
+	}
+	return nil
+}
+
+// Reservations lists the reservations by name, those that are over among them.
+func (l *Ledger) Reservations() []AdvanceReservation {
+	return slices.Collect(objectValues[AdvanceReservation](l, KindReservation))
+}
+
+// Drains lists the drains by node, those that are over among them.
+func (l *Ledger) Drains() []MachineDrain {
+	return slices.Collect(objectValues[MachineDrain](l, KindDrain))
+}

@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// SettingForm says what a setting's text is read as.
+type SettingForm string
+
+// The forms.
+const (
+	FormSwitch     SettingForm = "on or off"
+	FormCount      SettingForm = "number"
+	FormNumber     SettingForm = "real number"
+	FormDuration   SettingForm = "length of time"
+	FormChoice     SettingForm = "choice"
+	FormQueueName  SettingForm = "queue"
+	FormExpression SettingForm = "expression"
+)
+
+// SettingValue is a setting of the cell that has been set.
+type SettingValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func (s SettingValue) name() string     { return s.Name }
+func (s SettingValue) users() []string  { return nil }
+func (s SettingValue) groups() []string { return nil }
+
+// settingInfoOf finds a setting in the table.
+func settingInfoOf(name string) (SettingInfo, bool) {
+	for _, r := range Settings() {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return SettingInfo{}, false
+}
+
+func (s SettingValue) check(l *Ledger) error {
+	row, known := settingInfoOf(s.Name)
+	if !known {
+		var names []string
+		for _, r := range Settings() {
+			names = append(names, r.Name)
+		}
+		return fmt.Errorf("there is no such setting%s; roost cell settings lists them", suggestName(s.Name, names))
+	}
+	if len(s.Value) > maxReason {
+		return fmt.Errorf("the value has %d characters, and %d is the most", len(s.Value), maxReason)
+	}
+	return row.check(l, s.Value)
+}
+
+func (r SettingInfo) check(l *Ledger, text string) error {
+	switch r.Form {
+	case FormSwitch:
+		_, err := parseSwitch(text)
+		return err
+	case FormCount, FormNumber:
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || r.Form == FormCount && v != math.Trunc(v) {
+			return fmt.Errorf("%q is not a %s", text, r.Form)
+		}
+		return r.checkBounds(v, text)
+	case FormDuration:
+		d, err := roost.ParseDuration(text)
+		if err != nil {
+			return err
+		}
+		return r.checkBounds(d.Seconds(), text)
+	case FormChoice:
+		for _, c := range r.Choices {
+			if c == text {
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not one of %s", text, strings.Join(r.Choices, ", "))
+	case FormQueueName:
+		if _, ok := l.Queue(text); !ok && text != "" {
+			return fmt.Errorf("there is no queue %q; make it first: roost queue set %s", text, text)
+		}
+		return nil
+	}
+	return checkPolicy(text)
+}
+
+func (r SettingInfo) checkBounds(v float64, text string) error {
+	if v >= r.Min && v <= r.Max {
+		return nil
+	}
+	least, most := strconv.FormatFloat(r.Min, 'f', -1, 64), strconv.FormatFloat(r.Max, 'f', -1, 64)
+	if r.Form == FormDuration {
+		least, most = (time.Duration(r.Min) * time.Second).String(), (time.Duration(r.Max) * time.Second).String()
+	}
+	return fmt.Errorf("%s is not between %s and %s", text, least, most)
+}
+
+func parseSwitch(text string) (bool, error) {
+	switch text {
+	case "on", "true", "yes":
+		return true, nil
+	case "off", "false", "no":
+		return false, nil
+	}
+	return false, fmt.Errorf("%q is neither on nor off", text)
+}
+
+// SettingText is a setting as it is set, or its default. A name that is not in the table is a bug and panics.
+func (l *Ledger) SettingText(name string) string {
+	row, known := settingInfoOf(name)
+	if !known {
+		panic("ledger: no setting is called " + name)
+	}
+	if s, ok := objectNamed[SettingValue](l, KindSetting, name); ok {
+		return s.Value
+	}
+	return row.Default
+}
+
+// SettingOn is a setting that is on or off.
+func (l *Ledger) SettingOn(name string) bool {
+	on, _ := parseSwitch(l.SettingText(name))
+	return on
+}
+
+// SettingNumber is a setting that is a number.
+func (l *Ledger) SettingNumber(name string) float64 {
+	v, _ := strconv.ParseFloat(l.SettingText(name), 64)
+	return v
+}
+
+// SettingDuration is a setting that is a length of time.
+func (l *Ledger) SettingDuration(name string) time.Duration {
+	d, _ := roost.ParseDuration(l.SettingText(name))
+	return d
+}
+
+// SettingExpression is a setting that is an expression. One that an older version let pass and this one cannot read is ERROR, which denies.
+func (l *Ledger) SettingExpression(name string) classad.Expr {
+	e, err := classad.ParseExpr(l.SettingText(name))
+	if err != nil {
+		e, _ = classad.ParseExpr("error")
+	}
+	return e
+}
+
+// errUnreadableSetting is what an expression gets that has no value when it is tried.
+var errUnreadableSetting = errors.New("no such attribute")

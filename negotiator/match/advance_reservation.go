@@ -1,0 +1,175 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/timeline"
+)
+
+// AdvanceReservation is an advance reservation: from one time until another some machines, or so much of any machines, are for certain people. Others may
+// run there only what ends before. Who may use it has to ask for it by name, and then gets nothing else.
+type AdvanceReservation struct {
+	Name          string
+	Users, Groups []string        // for whom it is; a group means those below it, too
+	Nodes         []string        // these machines, whole
+	Amount        roost.Resources // or so much, wherever it is
+	From, Until   time.Time
+}
+
+// MachineDrain keeps a machine free of tasks from a time on: nothing is placed there that does not end before.
+type MachineDrain struct {
+	Node        string
+	Reason      string
+	From, Until time.Time // From zero: from now on; Until zero: until it is taken back
+}
+
+// admits reports whether a reservation is for somebody.
+func (r *AdvanceReservation) admits(who fairshare.Submitter) bool {
+	return slices.Contains(r.Users, who.Owner) || slices.ContainsFunc(r.Groups, func(g string) bool {
+		return who.Group == g || strings.HasPrefix(who.Group, g+"/") || strings.HasPrefix(who.Group, g+".")
+	})
+}
+
+// applyReservations holds what administrators have drained and reserved.
+func (p *negotiationCycle) applyReservations() {
+	for i := range p.Drains {
+		d := &p.Drains[i]
+		until := unixOrDefault(d.Until, timeline.Never)
+		if m := p.byName[d.Node]; m != nil && until > p.now {
+			p.reserveMachine(int(m.number), timeline.Reservation{From: max(unixOrDefault(d.From, p.now), p.now), Until: until, Resources: wholeMachine}, reservationHolder{drain: d})
+			p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: d.Node, From: unixOrDefault(d.From, 0), Until: unixOrDefault(d.Until, 0)})
+		}
+	}
+	for i := range p.Reservations {
+		r := &p.Reservations[i]
+		from, until := max(r.From.Unix(), p.now), r.Until.Unix()
+		if until <= p.now {
+			continue
+		}
+		for _, name := range r.Nodes {
+			if m := p.byName[name]; m != nil {
+				p.reserveMachine(int(m.number), timeline.Reservation{From: from, Until: until, Resources: wholeMachine}, reservationHolder{advanceReservation: r})
+				p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: name, From: r.From.Unix(), Until: until, Reservation: r.Name})
+			}
+		}
+		if len(r.Nodes) == 0 {
+			p.reserveAmount(r, from, until)
+		}
+	}
+}
+
+// reserveAmount chooses the machines that an amount is to come from: those first of which nothing is in use by then as far as anybody knows, then by
+// name. What is held is not used by others, so that the next plan chooses the same.
+func (p *negotiationCycle) reserveAmount(r *AdvanceReservation, from, until timeline.UnixSeconds) {
+	type source struct {
+		at   int
+		busy bool
+	}
+	var sources []source
+	for at, m := range p.Machines {
+		if m.drained || p.closedByReservation(nil, at) {
+			continue
+		}
+		sources = append(sources, source{at, !m.Total.FitsIn(p.timelineOf(at).FreeAt(from)) && !p.holdersHaveClaim(r, m)})
+	}
+	slices.SortStableFunc(sources, func(a, b source) int { return cmp.Compare(boolToInt(a.busy), boolToInt(b.busy)) })
+	left := r.Amount
+	for _, s := range sources {
+		part := minResources(left, p.Machines[s.at].Total)
+		if part == (roost.Resources{}) {
+			continue
+		}
+		left = left.Sub(part)
+		part = maxResources(part.Sub(p.usedByHolders(r, s.at)), roost.Resources{})
+		p.reserveMachine(s.at, timeline.Reservation{From: from, Until: until, Resources: part}, reservationHolder{advanceReservation: r})
+		p.result.Unavailable = append(p.result.Unavailable, UnavailableWindow{Machine: p.Machines[s.at].Name, From: r.From.Unix(), Until: until, Reservation: r.Name})
+		if left == (roost.Resources{}) {
+			return
+		}
+	}
+}
+
+// holdersHaveClaim reports whether somebody for whom a reservation is has a claim on a machine.
+func (p *negotiationCycle) holdersHaveClaim(r *AdvanceReservation, m *Machine) bool {
+	return slices.ContainsFunc(m.Claims, func(c MachineClaim) bool { return r.admits(c.Submitter) })
+}
+
+// usedByHolders is what those have of a machine already for whom a reservation is.
+func (p *negotiationCycle) usedByHolders(r *AdvanceReservation, at int) (sum roost.Resources) {
+	for _, c := range p.Machines[at].Claims {
+		if r.admits(c.Submitter) {
+			sum = sum.Add(c.Resources)
+		}
+	}
+	return sum
+}
+
+// closedByReservation reports whether nothing of a machine is for a want: nil for nobody in particular.
+func (p *negotiationCycle) closedByReservation(w *requestState, at int) bool {
+	f := p.timelines[at]
+	if f == nil {
+		return false
+	}
+	for i, h := range f.Reservations {
+		if h.Resources == wholeMachine && (w == nil || !f.holders[i].mayUse(w)) {
+			return true
+		}
+	}
+	return false
+}
+
+// bindReservation finds the reservation that a request asks for. If it cannot be used now the want has to wait, and w.barred says why.
+func (p *negotiationCycle) bindReservation(w *requestState) {
+	if w.Reservation == "" {
+		return
+	}
+	i := slices.IndexFunc(p.Reservations, func(r AdvanceReservation) bool { return r.Name == w.Reservation })
+	if i < 0 {
+		w.unusableReservation = "there is no reservation " + w.Reservation
+		return
+	}
+	r := &p.Reservations[i]
+	w.advanceReservation = r
+	switch from := r.From.Unix(); {
+	case !r.admits(w.Submitter):
+		w.unusableReservation = "reservation " + r.Name + " is not for " + w.Submitter.Owner
+	case r.Until.Unix() <= p.now:
+		w.unusableReservation = "reservation " + r.Name + " ended at " + p.timeText(r.Until.Unix())
+	case from > p.now:
+		w.unusableReservation, w.start, w.certainty = "reservation "+r.Name+" begins at "+p.timeText(from), from, ByWalltime
+	}
+}
+
+// inReservation reports whether a want may run on a machine as far as its reservation says where.
+func (p *negotiationCycle) inReservation(w *requestState, at int) bool {
+	if w.advanceReservation == nil {
+		return true
+	}
+	f := p.timelines[at]
+	return f != nil && slices.ContainsFunc(f.holders, func(h reservationHolder) bool { return h.advanceReservation == w.advanceReservation })
+}
+
+func unixOrDefault(t time.Time, otherwise timeline.UnixSeconds) timeline.UnixSeconds {
+	if t.IsZero() {
+		return otherwise
+	}
+	return t.Unix()
+}
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func minResources(r, s roost.Resources) roost.Resources {
+	return roost.Resources{
+		CPU: min(r.CPU, s.CPU), Memory: min(r.Memory, s.Memory), Disk: min(r.Disk, s.Disk), GPUs: min(r.GPUs, s.GPUs),
+	}
+}

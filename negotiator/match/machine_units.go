@@ -1,0 +1,148 @@
+package match
+
+import (
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// A machine of one resource unit without devices is a vector of sums, and so is one that says nothing of units. On any other, sums lie: eight
+// cores free may be four in each of two units, and a GPU may be half free. Of such a machine the plan keeps a copy of what is free by unit and
+// by device, made when something is first placed there, and asks it where a request would go.
+
+// PendingGrant is what was promised of a machine and does not show in its ad yet.
+type PendingGrant struct {
+	Request     RequestKey // for which it was
+	Resources   roost.Resources
+	Class       gpu.AppClass
+	MayReclaim  bool // it may be in what others leave
+	Waiting     bool // it is a place in the queue of Unit: the resources are not taken
+	Unit        int
+	Victims     []uint64 // claims that go for it
+	WalltimeEnd int64    // unix seconds: when it ends if it is claimed; 0: nobody knows
+}
+
+// readUnits notes what the ad says of units. An ad whose units make no sense is a machine of which nothing is free.
+func (m *Machine) readUnits() {
+	if _, ok := m.Ad.Lookup(roost.AttrUnits); !ok {
+		m.streamFree = m.Free.CPU
+		return
+	}
+	f, err := gpu.ReadAd(m.Ad)
+	if err != nil {
+		m.Free = roost.Resources{}
+		return
+	}
+	m.units, m.Free = f, f.LeftForBatch()
+	m.Total = maxResources(f.Total(), m.Free)
+	for i := range f.Len() {
+		q := f.Queue(i)
+		m.streamFree = max(m.streamFree, f.UnitFree(i, gpu.StreamClass).CPU)
+		m.freeByUnit = m.freeByUnit || q.RunLimit > 0 || q.IsClosed()
+		m.acceptsQueued = m.acceptsQueued || q.FreePlaces > 0
+	}
+	m.freeByUnit = m.freeByUnit || f.Len() > 1 || len(f.Devices()) > 0
+	m.readReclaim()
+}
+
+func (p *negotiationCycle) resetUnits(at int, m *Machine, pendingCount []PendingGrant) {
+	m.setReclaimLevel(p.Reclaim)
+	p.units[at] = m.units
+	for _, one := range pendingCount {
+		if one.Waiting {
+			continue
+		}
+		if len(one.Victims) > 0 {
+			p.reserveForPreemptor(at, &one)
+			continue
+		}
+		if whole, ok := p.units[at].WholeMachine(); ok && m.Total.FitsIn(one.Resources) {
+			p.lastPlacement = whole
+			p.takePlacement(at)
+		} else if r := (gpu.DeviceRequest{Resources: one.Resources, Class: one.Class, MayReclaim: one.MayReclaim}); p.units[at].FindPlacement(r, gpu.AnyUnit, &p.lastPlacement) {
+			p.takePlacement(at)
+		}
+	}
+	p.updateSums(at)
+}
+
+// mutableUnits is the copy of a machine's units that this plan may change.
+func (p *negotiationCycle) mutableUnits(at int) *gpu.FreeResources {
+	if p.units[at] == p.Machines[at].units {
+		p.units[at] = p.units[at].Clone()
+	}
+	return p.units[at]
+}
+
+// updateSums notes the sums of a machine of several units.
+func (p *negotiationCycle) updateSums(at int) {
+	f := p.units[at]
+	p.free[at], p.streamFree[at] = maxResources(f.LeftForBatch(), f.LeftForRequest(true)), max(maxStreamCPU(f, false), maxStreamCPU(f, true))
+}
+
+// takePlacement takes p.spot.
+func (p *negotiationCycle) takePlacement(at int) {
+	f := p.mutableUnits(at)
+	f.TakePlacement(p.lastPlacement)
+	if p.lastPlacement.Class != gpu.BatchClass {
+		return
+	}
+	for _, part := range p.lastPlacement.Parts {
+		q := f.Queue(part.Unit)
+		q.Running++
+		f.SetQueue(part.Unit, q)
+	}
+}
+
+// unitsFreeAt is what is free of a machine by its units, nil if its sums say all.
+func (p *negotiationCycle) unitsFreeAt(at int) *gpu.FreeResources { return p.units[at] }
+
+// subtractSums takes resources off the sums of a machine. Stream tasks take the processor time of batch tasks, which have the rest of it later: what
+// batch may be given stays the same.
+func (p *negotiationCycle) subtractSums(at int, r roost.Resources, class gpu.AppClass) {
+	if class == gpu.StreamClass {
+		p.streamFree[at] -= r.CPU
+		r.CPU = 0
+	}
+	p.free[at] = p.free[at].Sub(r)
+}
+
+// roomBySums is what a class can be given of a machine, by its sums.
+func (p *negotiationCycle) roomBySums(c *RequestClass, at int) roost.Resources {
+	if f := p.unitsFreeAt(at); f != nil && f.IsReclaiming() {
+		return freeForClass(f, c)
+	}
+	free := p.free[at]
+	if c.AppClass == gpu.StreamClass {
+		free.CPU = p.streamFree[at]
+	}
+	return free
+}
+
+// fitAndScore reports whether a unit of a class fits on a machine, and how badly it would sit there.
+func (p *negotiationCycle) fitAndScore(c *RequestClass, at int) (badness float64, ok bool) {
+	f := p.unitsFreeAt(at)
+	if c.Exclusive && !p.isEmpty(at) {
+		return 0, false
+	}
+	if f == nil {
+		free := p.roomBySums(c, at)
+		if !c.Resources.FitsIn(free) || c.Resources.GPUMemory > 0 {
+			return 0, false
+		}
+		return p.placementScore(c, at, nil), true
+	}
+	if c.AppClass == gpu.BatchClass && !c.minimumSums.FitsIn(p.free[at]) || !f.FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
+		return 0, false
+	}
+	return p.placementScore(c, at, f), true
+}
+
+// placeOnUnits puts up to n units of a class on a machine of several units, and returns how many found room.
+func (p *negotiationCycle) placeOnUnits(c *RequestClass, at, n int) (put int) {
+	for put < n && p.units[at].FindPlacement(c.deviceRequest(), gpu.AnyUnit, &p.lastPlacement) {
+		p.takePlacement(at)
+		put++
+	}
+	p.updateSums(at)
+	return put
+}

@@ -1,0 +1,79 @@
+package match
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// FairSharePreemption lets batch displace batch: of a submitter whose effective priority is worse, after a while, where the administrator's expression allows
+// it. It is evaluated as HTCondor evaluates PREEMPTION_REQUIREMENTS: MY is the machine as the claim has it, TARGET the request; if it is not true, for
+// whatever cause, it denies. MY has, beside the machine's attributes,
+//
+//	RemoteOwner, RemoteGroup, RemoteUserPrio (effective), RemoteJobId         of the claim
+//	SubmitterGroup, SubmitterUserPrio (effective)                             of who wants its place
+//	TotalJobRunTime (seconds), LostWork (seconds), JobCheckpoint (can be saved)  of its task
+type FairSharePreemption struct {
+	Allows     classad.Expr
+	MinRuntime time.Duration // a task runs at least so long
+}
+
+// fairShareMargin is by how much the effective priority of who displaces has to be better, whatever the expression says: HTCondor's usual 1.2. With less, two
+// submitters of about the same priority would displace each other in turn.
+const fairShareMargin = 1.2
+
+// preemptsByFairShare reports whether fair share lets a want displace a claim of its own band. What is not run again nobody loses for that.
+func (p *negotiationCycle) preemptsByFairShare(w *requestState, m *Machine, c *MachineClaim) bool {
+	f := p.Preemption.FairShare
+	if f == nil || c.losesTask() || c.Submitter == w.Submitter || c.TaskStarted == 0 || p.now-c.TaskStarted < int64(f.MinRuntime/time.Second) {
+		return false
+	}
+	mine, theirs := w.submitter.effectivePriority(), p.submitterState(c.Submitter).effectivePriority()
+	if theirs < fairShareMargin*mine {
+		return false
+	}
+	ad := m.Ad.Copy()
+	ad.SetString("RemoteOwner", c.Submitter.Owner)
+	ad.SetString("RemoteGroup", c.Submitter.Group)
+	ad.SetReal("RemoteUserPrio", theirs)
+	ad.SetString("RemoteJobId", c.Job)
+	ad.SetString("SubmitterGroup", w.Submitter.Group)
+	ad.SetReal("SubmitterUserPrio", mine)
+	ad.SetInt("TotalJobRunTime", p.now-c.TaskStarted)
+	ad.SetInt("LostWork", c.lostWork(p.now))
+	ad.SetBool("JobCheckpoint", c.Checkpointable)
+	ok, isBool := classad.Eval(f.Allows, ad, w.Class.Ad, &p.env).Truth()
+	return ok && isBool
+}
+
+// noPreemptionReason says in a few words why a want that waits does not displace anybody; empty where that goes without saying.
+func (p *negotiationCycle) noPreemptionReason(w *requestState) string {
+	h := &w.preemption
+	switch {
+	case h.awaitingVictims > 0 && h.awaitingVictims == w.unitsLeft:
+		return "; room is being made for it"
+	case h.awaitingVictims > 0:
+		return fmt.Sprintf("; room is being made for %d of %d", h.awaitingVictims, w.unitsLeft)
+	case !h.failed:
+		return ""
+	case p.cycleBudgetUsed():
+		return fmt.Sprintf("; as many tasks as may be in an hour have been displaced for others (%d in this round)", p.evictedCount)
+	case w.Band.IsProd() && p.hasProdClaim():
+		return "; nobody below production has what it needs, and production is not displaced"
+	}
+	return ""
+}
+
+// hasProdClaim reports whether some machine has a claim of prod.
+func (p *negotiationCycle) hasProdClaim() bool {
+	for _, m := range p.Machines {
+		for i := range m.Claims {
+			if m.Claims[i].Band >= roost.ProductionBand {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,152 @@
+package match
+
+import "github.com/roost-batch/roost"
+
+// A gang that finds no room may displace lower bands as single units do, but only if the whole of it starts by that: its units take what is free first, then
+// for each of the rest those go of whom it hurts least that they go. If it is not enough nobody goes. The naive way, to make room unit by unit as for
+// others, would stop the work of many for a gang that may never be whole.
+//
+// A gang waits for room that is being made already if that is enough with what is free. If it is not, that room is no use to it now, for all its
+// claims have to be there at once.
+
+// preemptForGang displaces claims for one gang of a want, and reports whether all of it has room then.
+func (p *negotiationCycle) preemptForGang(w *requestState) bool {
+	b := &w.Class.noVictims
+	if w.Band == roost.FreeBand || w.Class.Exclusive || w.Class.PlacementSetAttr != "" || p.cycleBudgetUsed() || p.failedRecently(w) || !p.gangMayPreempt(w) {
+		return false
+	}
+	p.listVacating()
+	p.beginGang(w)
+	for i := range w.parts {
+		c := &w.parts[i]
+		for c.unplaced = c.units; c.unplaced > 0; {
+			at, ok := p.bestMachine(c.requestState)
+			if !ok {
+				break
+			}
+			p.undo.saveMachine(p, at)
+			c.unplaced -= p.placeOnMachine(c.requestState, at, c.unplaced)
+		}
+	}
+	if p.gangFitsAfterVacates(w) {
+		p.rollBackGang(w)
+		w.preemption.awaitingVictims = w.Gang
+		return false
+	}
+	for _, c := range w.parts {
+		for ; c.unplaced > 0; c.unplaced-- {
+			at, victims := 0, []int32(nil)
+			if !p.cycleBudgetUsed() {
+				at, victims = p.selectPreemption(c.requestState)
+			}
+			if victims == nil {
+				p.rollBackGang(w)
+				b.cycle, b.checkedAll = p.cycleNumber, p.Now
+				return false
+			}
+			p.undo.saveMachine(p, at)
+			p.evictFor(c.requestState, at, victims)
+		}
+		c.preemption.release() // what it knows is of a time when it had less
+	}
+	p.commitGang(w)
+	b.cycle = 0
+	return true
+}
+
+// failedRecently reports whether a gang could make no room a moment ago. To find that out anew in each cycle would cost too much.
+func (p *negotiationCycle) failedRecently(w *requestState) bool {
+	b := &w.Class.noVictims
+	return b.cycle != 0 && w.Class.compiledFor == p.Matcher && !p.Now.Before(b.checkedAll) && p.Now.Sub(b.checkedAll) < noFitTTL
+}
+
+// gangMayPreempt reports whether the sums of machines leave it possible that a gang fits if all are displaced that may be.
+func (p *negotiationCycle) gangMayPreempt(w *requestState) bool {
+	preemptibleClaims := false
+	for _, c := range w.parts {
+		enough, some := p.partMayPreempt(c.requestState, c.units)
+		if preemptibleClaims = preemptibleClaims || some; !enough {
+			return false
+		}
+	}
+	return preemptibleClaims
+}
+
+// partMayPreempt is musterable for so many units that ask for the same, and says whether anybody could be displaced where they would be.
+func (p *negotiationCycle) partMayPreempt(w *requestState, wanted int) (enough, preemptibleClaims bool) {
+	app, top, units := w.Class.AppClass, p.highestPreemptible(w), 0
+	one := roost.Resources{CPU: w.Class.Resources.CPU, Memory: w.Class.Resources.Memory}
+	for at, m := range p.Machines {
+		if m.drained {
+			continue
+		}
+		cpu, memory := p.totalFree(app, at)
+		room, l := p.roomBySums(w.Class, at), &m.preemptible[top]
+		most := roost.Resources{CPU: max(cpu, room.CPU) + l.cpu[app], Memory: max(memory, room.Memory) + l.memory}
+		preemptibleClaims = preemptibleClaims || l.claims > 0
+		if units += w.unitsPerMachine(max(0, one.TimesIn(most))); units >= wanted && preemptibleClaims {
+			return true, true
+		}
+	}
+	return units >= wanted, preemptibleClaims
+}
+
+// gangFitsAfterVacates reports whether what a gang lacks finds room once those have left that are leaving already.
+func (p *negotiationCycle) gangFitsAfterVacates(w *requestState) bool {
+	type mark struct{ at, takes int }
+	var marks []mark
+	for _, at := range p.vacatingMachines {
+		marks = append(marks, mark{at, len(p.vacatesByMachine[at].assigned)})
+	}
+	all := true
+	for _, c := range w.parts {
+		found := 0
+		for all && found < c.unplaced && p.useVacatingRoom(c.requestState) {
+			found++
+		}
+		c.preemption.nextVacating = 0
+		all = all && found == c.unplaced
+	}
+	if all {
+		return true
+	}
+	for _, m := range marks {
+		s := p.vacatesByMachine[m.at]
+		s.assigned = s.assigned[:m.takes]
+	}
+	return false
+}
+
+// evictionUndo is what there was at a machine before claims were chosen there for a gang.
+type evictionUndo struct {
+	vacates           *pendingVacates
+	freeing, assigned int
+	chosen            []*MachineClaim
+}
+
+// recordEviction notes whom a gang displaces, so that it can be taken back.
+func (u *gangUndo) recordEviction(s *pendingVacates, m *Machine, victims []int32) {
+	if u == nil {
+		return
+	}
+	e := evictionUndo{vacates: s, freeing: len(s.freeing), assigned: len(s.assigned)}
+	for _, i := range victims {
+		e.chosen = append(e.chosen, &m.Claims[i])
+	}
+	u.evictions = append(u.evictions, e)
+}
+
+// undoEvictions takes back whom a gang would have displaced.
+func (p *negotiationCycle) undoEvictions(u *gangUndo) {
+	for i := len(u.evictions) - 1; i >= 0; i-- {
+		e := &u.evictions[i]
+		e.vacates.freeing, e.vacates.assigned = e.vacates.freeing[:e.freeing], e.vacates.assigned[:e.assigned]
+		for _, c := range e.chosen {
+			delete(e.vacates.chosen, c.ID)
+			p.uncountEviction(c)
+		}
+	}
+	if len(u.evictions) > 0 {
+		p.vacatingMachines = p.vacatingMachines[:u.vacatingMachines]
+	}
+}

@@ -1,0 +1,304 @@
+package match
+
+import (
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// preemptionSearch is what a want knows of whom it could displace.
+type preemptionSearch struct {
+	unevaluated     preemptionCandidateHeap // by what it costs at least
+	evaluated       preemptionCandidateHeap // by what it costs
+	cache           *preemptionCache
+	started         bool
+	sawAllMachines  bool // sawAllMachines machines were looked at
+	failed          bool // nobody can be displaced: nor can anybody later in the plan
+	awaitingVictims int  // units that wait for room that is being made
+	nextVacating    int  // how many of the plan's stages were looked at for that
+}
+
+// preemptionShape is what those units have in common for which the same claims would have to go on a machine.
+type preemptionShape struct {
+	resources         roost.Resources
+	app               gpu.AppClass
+	highestVictimBand roost.PriorityBand // they may displace claims up to it
+}
+
+// preemptionCache is what was found out in a plan about making room for units of one shape: it serves all wants of that shape. As machines only fill up within a
+// plan, and budgets are only spent, it never costs less later; so what is out of date is still what it costs at least.
+type preemptionCache struct {
+	machines    int
+	sparseCosts map[int32]*evictionCost // by machine, until there are many
+	costs       []evictionCost          // by machine, then
+	victims     []int32
+}
+
+// sparseLimit is of how many machines something is kept in a map: after a small change no more are looked at, however large the cell is.
+const sparseLimit = 64
+
+// costOf is what is known of one machine.
+func (t *preemptionCache) costOf(at int) *evictionCost {
+	if t.costs != nil {
+		return &t.costs[at]
+	}
+	if s := t.sparseCosts[int32(at)]; s != nil {
+		return s
+	}
+	if len(t.sparseCosts) < sparseLimit {
+		s := &evictionCost{}
+		t.sparseCosts[int32(at)] = s
+		return s
+	}
+	t.costs = make([]evictionCost, t.machines)
+	for i, s := range t.sparseCosts {
+		t.costs[i] = *s
+	}
+	t.sparseCosts = nil
+	return &t.costs[at]
+}
+
+// evictionCost is what it costs to make room on one machine.
+type evictionCost struct {
+	cost                   victimCost
+	firstVictim, endVictim int32 // terrain.victims[first:end] would go
+	version                int32 // of the machine, when it was weighed
+	state                  evictionCostState
+}
+
+type evictionCostState uint8
+
+const (
+	notEvaluated evictionCostState = iota
+	infeasible                     // no room can be made
+	lowerBound                     // cost is the least that it may cost
+	exact                          // cost is what it costs
+)
+
+// maxCachedShapes bounds how many shapes are remembered: each takes some 40 bytes a machine.
+const maxCachedShapes = 32
+
+// preemptionCacheFor is what is known of the machines for a want. By fair share each displaces others than the next; and what a gang sees may be taken back.
+func (p *negotiationCycle) preemptionCacheFor(w *requestState) *preemptionCache {
+	s, shared := preemptionShape{w.Class.Resources, w.Class.AppClass, p.highestPreemptible(w)}, p.cacheable(w) && w.Gang <= 1
+	if t := p.preemptionCaches[s]; t != nil && shared {
+		return t
+	}
+	t := &preemptionCache{machines: len(p.Machines), sparseCosts: map[int32]*evictionCost{}}
+	if shared {
+		if p.preemptionCaches == nil || len(p.preemptionCaches) >= maxCachedShapes {
+			p.preemptionCaches = map[preemptionShape]*preemptionCache{}
+		}
+		p.preemptionCaches[s] = t
+	}
+	return t
+}
+
+// maxEvaluated bounds how many machines are weighed for one unit when there is one already that will do: those that could be the best come first, so
+// what the bound costs is little, and it is what makes large pools fast (Borg §3.4 stops looking in the same way).
+const maxEvaluated = 32
+
+// selectPreemption is the machine on which it hurts least to make room for a unit, and whom; nil for nobody.
+func (p *negotiationCycle) selectPreemption(w *requestState) (at int, victims []int32) {
+	h := &w.preemption
+	if !h.started {
+		h.started, h.cache = true, p.preemptionCacheFor(w)
+		p.collectPreemptionCandidates(w)
+		h.unevaluated.heapify()
+		h.evaluated.heapify()
+	}
+	for tried := 0; ; tried++ {
+		p.refreshBest(w)
+		if len(h.evaluated) > 0 && (len(h.unevaluated) == 0 || !h.unevaluated[0].before(&h.evaluated[0]) || tried >= maxEvaluated && h.unevaluated[0].rank <= h.evaluated[0].rank) {
+			s := h.cache.costOf(int(h.evaluated[0].machine))
+			return int(h.evaluated[0].machine), h.cache.victims[s.firstVictim:s.endVictim]
+		}
+		if len(h.unevaluated) == 0 {
+			return 0, nil
+		}
+		q := h.unevaluated[0]
+		h.unevaluated.pop()
+		if s := p.evaluate(w, int(q.machine)); s != nil {
+			q.cost = s.cost
+			h.evaluated.push(q)
+		}
+	}
+}
+
+// refreshBest sees to it that what the first of the known machines costs is still so.
+func (p *negotiationCycle) refreshBest(w *requestState) {
+	known := &w.preemption.evaluated
+	for len(*known) > 0 {
+		first := &(*known)[0]
+		switch s := p.evaluate(w, int(first.machine)); {
+		case s == nil:
+			known.pop()
+		case s.cost != first.cost:
+			first.cost = s.cost
+			known.siftDown(0)
+		default:
+			return
+		}
+	}
+}
+
+// evaluate is what it costs to make room on a machine as it is now; nil if none can be made.
+func (p *negotiationCycle) evaluate(w *requestState, at int) *evictionCost {
+	t := w.preemption.cache
+	s := t.costOf(at)
+	if s.state == infeasible || p.hasGangUnit(w, at) {
+		return nil
+	}
+	if s.state == exact && s.version == p.versions[at] && p.withinBudget(p.Machines[at], t.victims[s.firstVictim:s.endVictim]) {
+		return s
+	}
+	if s.state, s.version = infeasible, p.versions[at]; !p.selectVictims(w, at) {
+		return nil
+	}
+	s.state, s.cost, s.firstVictim = exact, p.victimSearch.bestCost, int32(len(t.victims))
+	t.victims = p.victimSearch.appendChosen(t.victims)
+	s.endVictim = int32(len(t.victims))
+	if !p.withinBudget(p.Machines[at], t.victims[s.firstVictim:]) {
+		s.state = infeasible
+		return nil
+	}
+	return s
+}
+
+// collectPreemptionCandidates lists the machines where it may be possible to make room. A want that could not displace anybody in the last plan looks only where something
+// has changed since, as it does for room (see barren.go).
+func (p *negotiationCycle) collectPreemptionCandidates(w *requestState) {
+	b, top := w.Class.noVictims, p.highestPreemptible(w)
+	if b.cycle == 0 || w.Gang > 1 || !p.cacheable(w) || w.Class.compiledFor != p.Matcher || len(w.Avoid) > 0 || p.Now.Before(b.checkedAll) || p.Now.Sub(b.checkedAll) >= noFitTTL {
+		w.preemption.sawAllMachines = true
+		for at := range p.Machines {
+			p.addPreemptionCandidate(w, at, top)
+		}
+		return
+	}
+	if b.cycle == p.cycleNumber-1 {
+		for _, at := range p.changedMachines {
+			p.addPreemptionCandidate(w, int(at), top)
+		}
+		return
+	}
+	for at, began := range p.resetCycle {
+		if began > b.cycle {
+			p.addPreemptionCandidate(w, at, top)
+		}
+	}
+}
+
+// addPreemptionCandidate adds a machine to those where it may be possible to make room.
+func (p *negotiationCycle) addPreemptionCandidate(w *requestState, at int, top roost.PriorityBand) {
+	if !p.hasPreemptible[at] {
+		return
+	}
+	if top == roost.BatchBand && !w.Band.IsProd() && !p.batchMayPreemptBatch(p.Machines[at]) {
+		top = roost.FreeBand
+	}
+	s := w.preemption.cache.costOf(at)
+	if s.state == notEvaluated {
+		s.state = infeasible
+		if least, ok := p.lowerBoundCost(w, at, top); ok {
+			s.state, s.cost = lowerBound, least
+		}
+	}
+	m := p.Machines[at]
+	if s.state == infeasible || w.Avoid[m.Name] != "" || !p.unreserved(w, at) {
+		return
+	}
+	if rank, ok := p.compiledQuery(w.Class).Match(m.row, &p.env); ok {
+		q := preemptionCandidate{rank: rankOrZero(rank), cost: s.cost, machine: int32(at)}
+		if s.state == exact {
+			w.preemption.evaluated = append(w.preemption.evaluated, q)
+		} else {
+			w.preemption.unevaluated = append(w.preemption.unevaluated, q)
+		}
+	}
+}
+
+// lowerBoundCost is what it costs at least to make room on a machine; not ok if even all that may be evicted would not be enough.
+func (p *negotiationCycle) lowerBoundCost(w *requestState, at int, top roost.PriorityBand) (least victimCost, ok bool) {
+	m, r, app := p.Machines[at], w.Class.Resources, w.Class.AppClass
+	cpu, memory := p.totalFree(app, at)
+	for band := roost.FreeBand; band <= top; band++ {
+		l := &m.preemptible[band]
+		if l.claims == 0 || r.CPU > cpu+l.cpu[app] || r.Memory > memory+l.memory {
+			continue
+		}
+		if band == roost.BatchBand {
+			least.batchTasks = 1
+			least.lostWork = p.lowerBoundLostWork(m, band, 1)
+			return least, true
+		}
+		least.freeTasks = max(1, stepsNeeded(r.CPU-cpu, l.largestCPU[app]), stepsNeeded(r.Memory-memory, l.largestMemory))
+		least.lostWork = p.lowerBoundLostWork(m, band, least.freeTasks)
+		return least, true
+	}
+	return victimCost{}, false
+}
+
+// lowerBoundLostWork is how much work is lost at least if so many claims of a band go.
+func (p *negotiationCycle) lowerBoundLostWork(m *Machine, band roost.PriorityBand, n int) (sum int64) {
+	if n > 1 {
+		p.lostWorkBuffer = p.lostWorkBuffer[:0]
+		for i := range m.Claims {
+			if c := &m.Claims[i]; c.Band == band && !c.Vacating {
+				p.lostWorkBuffer = append(p.lostWorkBuffer, c.lostWork(p.now))
+			}
+		}
+		slices.Sort(p.lostWorkBuffer)
+		for _, lost := range p.lostWorkBuffer[:min(n, len(p.lostWorkBuffer))] {
+			sum += lost
+		}
+		return sum
+	}
+	least := int64(1) << 62
+	for i := range m.Claims {
+		if c := &m.Claims[i]; c.Band == band && !c.Vacating {
+			least = min(least, c.lostWork(p.now))
+		}
+	}
+	return least
+}
+
+// cacheable reports whether it hangs on machines alone whom a want may displace: not on how submitters stand, nor on what machines say of them.
+func (p *negotiationCycle) cacheable(w *requestState) bool {
+	return w.Band.IsProd() || !p.batchMayPreemptBatch(nil)
+}
+
+// storeNoVictims notes that a want can displace nobody, for the next plan.
+func (p *negotiationCycle) storeNoVictims(w *requestState) {
+	w.preemption.failed = true
+	w.preemption.release()
+	b := &w.Class.noVictims
+	if p.cycleBudgetUsed() || w.unitsLeft != w.Wanted || !p.cacheable(w) {
+		b.cycle = 0
+		return
+	}
+	b.cycle = p.cycleNumber
+	if w.preemption.sawAllMachines {
+		b.checkedAll = p.Now
+	}
+}
+
+// release gives back the memory of a hunt that is over.
+func (h *preemptionSearch) release() {
+	h.unevaluated, h.evaluated, h.cache, h.started = nil, nil, nil, false
+}
+
+// highestPreemptible is the highest band that a want may displace.
+func (p *negotiationCycle) highestPreemptible(w *requestState) roost.PriorityBand {
+	return p.highestVictimBand(w.Band)
+}
+
+// unreserved reports whether nothing is held of a machine that a want would have to mind.
+func (p *negotiationCycle) unreserved(w *requestState, at int) bool {
+	if !p.inReservation(w, at) {
+		return false
+	}
+	f := p.timelines[at]
+	return f == nil || !slices.ContainsFunc(f.holders, func(h reservationHolder) bool { return !h.mayUse(w) })
+}

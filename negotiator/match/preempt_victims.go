@@ -1,0 +1,237 @@
+package match
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// canPreempt reports whether a want may displace a claim of a machine where something may go on already.
+func (p *negotiationCycle) canPreempt(w *requestState, m *Machine, c *MachineClaim, s *pendingVacates) bool {
+	switch {
+	case c.Vacating || c.PromisedToNext || c.Band.IsProd() || s.consumeFreed(c.ID) || !p.jobMayLoseTask(c):
+		return false
+	case c.Band < w.Band:
+		return true
+	}
+	return c.Band == w.Band && w.Band == roost.BatchBand && (p.overSoftLimit(m, c) || p.preferredByRank(w, m, c) || p.preemptsByFairShare(w, m, c))
+}
+
+// maxSearchNodes bounds the search for the best victims on one machine. It begins with sets that will do; so what the bound costs is that a better one
+// may be missed where there are many claims of many sizes.
+const maxSearchNodes = 400
+
+// victimSearch looks for the victims of one unit on one machine. Its memory serves the next search.
+type victimSearch struct {
+	*negotiationCycle
+	request   *requestState
+	machine   *Machine
+	dryRun    dryRunMachine
+	list      []victimCandidate // claims that may be evicted, those first that hurt least
+	sumSuffix []roost.Resources // what list[i:] hold together
+	maxSuffix []roost.Resources // and at most, each
+	set       []int             // places in list
+	trial     []int             // likewise
+	best      []int
+	found     bool       // best is one
+	bestCost  victimCost // of best
+	nodesLeft int
+	needed    roost.Resources
+	available roost.Resources // what is free, with what the set holds
+}
+
+// victimCandidate is a claim that may have to go.
+type victimCandidate struct {
+	*MachineClaim
+	claimIndex int32 // its place in the machine's list
+	taskLost   int   // 1: its task is not run again
+	cost       int64
+	size       roost.Resources // what sums gain of it: processor time of the class that is searched for, and memory
+}
+
+// selectVictims finds the best victims on a machine; false if there are none.
+func (p *negotiationCycle) selectVictims(w *requestState, at int) bool {
+	s, m, vacates := &p.victimSearch, p.Machines[at], p.vacatesByMachine[at]
+	s.negotiationCycle, s.request, s.machine, s.nodesLeft, s.needed, s.found, s.bestCost = p, w, m, maxSearchNodes, w.Class.Resources, false, victimCost{}
+	s.list, s.set, s.best = s.list[:0], s.set[:0], s.best[:0]
+	for i := range m.Claims {
+		if c := &m.Claims[i]; p.canPreempt(w, m, c, vacates) {
+			s.list = append(s.list, s.addVictim(c, i))
+		}
+	}
+	slices.SortFunc(s.list, func(a, b victimCandidate) int {
+		return cmp.Or(cmp.Compare(a.taskLost, b.taskLost), cmp.Compare(a.Band, b.Band), cmp.Compare(a.cost, b.cost), cmp.Compare(b.ID, a.ID))
+	})
+	s.sumClaims(at)
+	if len(s.list) == 0 || s.missing(s.available.Add(s.sumSuffix[0])) {
+		return false
+	}
+	s.dryRun = p.newDryRunMachine(w.Class, at)
+	if !s.greedy() {
+		return false
+	}
+	s.searchFrom(0, victimCost{})
+	return true
+}
+
+func (s *victimSearch) addVictim(c *MachineClaim, at int) victimCandidate {
+	v := victimCandidate{MachineClaim: c, claimIndex: int32(at), cost: c.lostWork(s.now)}
+	if c.losesTask() {
+		v.taskLost = 1
+	}
+	if !c.Placement.Reclaimed {
+		v.size.Memory = c.Resources.Memory
+		if c.AppClass() == s.request.Class.AppClass {
+			v.size.CPU = c.Resources.CPU
+		}
+	}
+	return v
+}
+
+// sumClaims sums up what the claims hold.
+func (s *victimSearch) sumClaims(at int) {
+	n := len(s.list)
+	s.sumSuffix, s.maxSuffix = zeroedSlice(s.sumSuffix, n+1), zeroedSlice(s.maxSuffix, n+1)
+	for k := n - 1; k >= 0; k-- {
+		s.sumSuffix[k], s.maxSuffix[k] = s.sumSuffix[k+1].Add(s.list[k].size), maxResources(s.maxSuffix[k+1], s.list[k].size)
+	}
+	s.available = roost.Resources{}
+	s.available.CPU, s.available.Memory = s.totalFree(s.request.Class.AppClass, at)
+}
+
+// appendChosen adds the best victims to a list, those of the lowest band first, by their place.
+func (s *victimSearch) appendChosen(list []int32) []int32 {
+	slices.SortFunc(s.best, func(i, j int) int {
+		return cmp.Or(cmp.Compare(s.list[i].Band, s.list[j].Band), cmp.Compare(s.list[i].claimIndex, s.list[j].claimIndex))
+	})
+	for _, k := range s.best {
+		list = append(list, s.list[k].claimIndex)
+	}
+	return list
+}
+
+func (s *victimSearch) choose(k int) {
+	v := &s.list[k]
+	s.set = append(s.set, k)
+	s.available = s.available.Add(v.size)
+	s.moveClaim(v, 1)
+}
+
+func (s *victimSearch) unchoose(k int) {
+	v := &s.list[k]
+	i := len(s.set) - 1
+	for s.set[i] != k {
+		i--
+	}
+	s.set = slices.Delete(s.set, i, i+1)
+	s.available = s.available.Sub(v.size)
+	s.moveClaim(v, -1)
+}
+
+// moveClaim gives the stage what a claim holds, or takes it back.
+func (s *victimSearch) moveClaim(v *victimCandidate, by int) {
+	if s.dryRun.unitsFree == nil && s.machine.units == nil {
+		s.dryRun.free.Memory += roost.Bytes(by) * v.Resources.Memory
+		s.dryRun.free.Disk += roost.Bytes(by) * v.Resources.Disk
+		if v.AppClass() == s.request.Class.AppClass {
+			s.dryRun.free.CPU += roost.MilliCPU(by) * v.Resources.CPU
+		}
+		return
+	}
+	s.dryRun.moveClaim(v.placement(s.machine), by)
+}
+
+// costWith is a cost and that of one claim more.
+func (s *victimSearch) costWith(price victimCost, v *victimCandidate) victimCost {
+	return price.plus(v.MachineClaim, s.now)
+}
+
+// noteIfBetter remembers the present set if it is better than the best.
+func (s *victimSearch) noteIfBetter() {
+	var price victimCost
+	for _, k := range s.set {
+		price = s.costWith(price, &s.list[k])
+	}
+	if !s.found || price.less(s.bestCost) {
+		s.storeBest(price)
+	}
+}
+
+func (s *victimSearch) storeBest(price victimCost) {
+	s.best, s.bestCost, s.found = append(s.best[:0], s.set...), price, true
+}
+
+// greedy finds sets that will do: all that hurt least until there is room, less what is not needed, from what hurts most on; and the one claim that
+// makes room alone and hurts least. It is false if all together do not.
+func (s *victimSearch) greedy() bool {
+	for k := 0; k < len(s.list) && !s.dryRun.fitsNow(); k++ {
+		s.choose(k)
+	}
+	if len(s.set) == 0 || !s.dryRun.fitsNow() {
+		return false
+	}
+	s.trimSet()
+	for len(s.set) > 0 {
+		s.unchoose(s.set[len(s.set)-1])
+	}
+	for k := range s.list {
+		s.choose(k)
+		if s.dryRun.fitsNow() {
+			s.noteIfBetter()
+			s.unchoose(k)
+			break
+		}
+		s.unchoose(k)
+	}
+	return true
+}
+
+// trimSet takes out of the set what is not needed, what hurts most first, and notes what is left.
+func (s *victimSearch) trimSet() {
+	s.trial = append(s.trial[:0], s.set...)
+	for _, k := range slices.Backward(s.trial) {
+		if s.unchoose(k); !s.dryRun.fitsNow() {
+			s.choose(k)
+		}
+	}
+	s.noteIfBetter()
+}
+
+// searchFrom looks at all sets that go on from the present one with claims from k on, as far as they may be better than the best.
+func (s *victimSearch) searchFrom(k int, price victimCost) {
+	if s.nodesLeft--; s.nodesLeft < 0 || !price.less(s.bestCost) {
+		return
+	}
+	if s.dryRun.fitsNow() {
+		if len(s.set) > 0 {
+			s.storeBest(price)
+		}
+		return
+	}
+	if k == len(s.list) || s.missing(s.available.Add(s.sumSuffix[k])) || !s.canImprove(k, price) {
+		return
+	}
+	s.choose(k)
+	s.searchFrom(k+1, s.costWith(price, &s.list[k]))
+	s.unchoose(k)
+	s.searchFrom(k+1, price)
+}
+
+func (s *victimSearch) missing(have roost.Resources) bool {
+	return s.needed.CPU > have.CPU || s.needed.Memory > have.Memory
+}
+
+// canImprove reports whether the least that has to be added to the set may leave it better than the best.
+func (s *victimSearch) canImprove(k int, price victimCost) bool {
+	n := max(1, stepsNeeded(s.needed.CPU-s.available.CPU, s.maxSuffix[k].CPU), stepsNeeded(s.needed.Memory-s.available.Memory, s.maxSuffix[k].Memory))
+	v := &s.list[k]
+	if v.Band == roost.FreeBand {
+		price.freeTasks += n
+	} else {
+		price.batchTasks += n
+	}
+	price.notRerunnable += n * v.taskLost
+	price.lostWork += int64(n) * v.cost
+	return price.less(s.bestCost)
+}

@@ -1,0 +1,97 @@
+package match
+
+import (
+	"cmp"
+	"math"
+)
+
+// Where a request stands among what waits: as many units come before one of it as fair share would give the others first. All units of higher bands
+// do, and those of its own submitter that have a higher priority or are older. Of another submitter in its band, those come first that it starts at
+// a lower level than the request's own submitter will stand at then (see fairshare.TurnQueue).
+//
+// It is how the order is now. What others have yet to submit, and what finds no room when its turn comes, nobody knows.
+
+// submitterBacklog is what one submitter has waiting in a band.
+type submitterBacklog struct {
+	*submitterState
+	requests []*requestState
+	units    int
+	cores    float64
+}
+
+// countUnitsAhead says of each request how many waiting units come before it; what others have is looked at only for those that are to be explained.
+func (p *negotiationCycle) countUnitsAhead() {
+	higher, above := 0, 0.0
+	for rest := p.requests; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].with(rest[0]) {
+			n++
+		}
+		crowds := backlogsOf(rest[:n])
+		for i := range crowds {
+			countOwnAhead(crowds, i, higher, above)
+		}
+		for i := range crowds {
+			higher += crowds[i].units
+			above += crowds[i].cores
+		}
+		rest = rest[n:]
+	}
+	p.waitingUnits = higher
+}
+
+// backlogsOf parts the requests of a band, which are in order, by submitter.
+func backlogsOf(wants []*requestState) (all []submitterBacklog) {
+	for i, w := range wants {
+		if i == 0 || wants[i-1].Submitter != w.Submitter {
+			all = append(all, submitterBacklog{submitterState: w.submitter})
+		}
+		c := &all[len(all)-1]
+		c.requests = append(c.requests, w)
+		c.units += w.unitsLeft
+		c.cores += w.unitWeight * float64(w.unitsLeft)
+	}
+	return all
+}
+
+// countOwnAhead counts for the requests of one submitter, with so many units, of so many cores, in higher bands.
+func countOwnAhead(crowds []submitterBacklog, mine, higher int, above float64) {
+	units, cores := 0, 0.0
+	for _, w := range crowds[mine].requests {
+		w.unitsAhead, w.higherAhead, w.ownAhead, w.weightAhead = higher+units, higher, units, above+cores
+		if w.Explain && w.unitsLeft > 0 && w.waitReason == "" { // what is held by a limit of its own does not wait for others
+			level := (w.submitter.usage + cores) * w.submitter.effectivePriority()
+			for i := range crowds {
+				if i != mine && crowds[i].units > 0 {
+					n := crowds[i].unitsBefore(level, hasEarlierTurn(&crowds[i], &crowds[mine]))
+					w.unitsAhead += n
+					w.weightAhead += float64(n) * crowds[i].cores / float64(crowds[i].units)
+				}
+			}
+		}
+		units += w.unitsLeft
+		cores += w.unitWeight * float64(w.unitsLeft)
+	}
+}
+
+// hasEarlierTurn reports whether of two submitters at one level the first has its turn first.
+func hasEarlierTurn(a, b *submitterBacklog) bool {
+	return cmp.Or(cmp.Compare(a.effectivePriority(), b.effectivePriority()), a.requests[0].Submitter.Compare(b.requests[0].Submitter)) < 0
+}
+
+// unitsBefore is how many of a submitter's waiting units start at a lower level than that: a turn is of whoever stands lowest, and of equals it is the
+// first's.
+func (c *submitterBacklog) unitsBefore(level float64, first bool) int {
+	if c.cores <= 0 {
+		return c.units
+	}
+	each := c.cores / float64(c.units)
+	steps := (level/c.effectivePriority() - c.usage) / each
+	whole := math.Round(steps)
+	if math.Abs(steps-whole) > epsilon {
+		whole = math.Ceil(steps)
+	} else if first {
+		whole++
+	}
+	return int(min(max(whole, 0), float64(c.units)))
+}

@@ -1,0 +1,169 @@
+package match
+
+import (
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+)
+
+// Batch requests may come with a proposal: their schedd has placed them itself, on its own copy of the cell, and the plan only looks whether what it
+// chose is still so (HRM §4.3.2 and algorithms 2 and 3; optimistic, as Omega and Borg §3.4 share a cell). What does not conflict is granted as
+// proposed, which costs a look at one machine and not at all of them. What conflicts comes back singly, and waits in the leader's queue: the
+// same plan places it as it places what nobody has proposed anything for.
+//
+// The turns of fair share hold for proposals as for all else. Beside that a job's proposals are granted no further than its portion of what is free
+// (HRM §4.5), so that the first schedd to speak does not take all.
+
+// SelfPlacement is so many units of a request on one machine.
+type SelfPlacement struct {
+	Machine string
+	Units   int
+	Waiting bool // in the queue of a resource unit: of which is the machine's to say
+}
+
+// PlacementConflict is what could not be granted as it was proposed.
+type PlacementConflict struct {
+	Request *Request
+	SelfPlacement
+	Why string
+}
+
+// initSelfPlacements notes what is proposed in a band, and each job's portion, and reports whether anything is. A portion is of what is free of GPUs where
+// GPUs are asked for, else of cores.
+func (p *negotiationCycle) initSelfPlacements(wants []*requestState) bool {
+	if !slices.ContainsFunc(wants, func(w *requestState) bool { return len(w.SelfPlacements) > 0 }) {
+		return false
+	}
+	type pool struct {
+		free  int64
+		of    func(roost.Resources) int64
+		wants []*requestState
+	}
+	pools := [...]*pool{
+		{free: int64(p.poolFree.GPUs), of: func(r roost.Resources) int64 { return int64(r.GPUs) }},
+		{free: int64(p.poolFree.CPU), of: func(r roost.Resources) int64 { return int64(r.CPU) }},
+	}
+	for _, w := range wants {
+		if w.selfPlacements = w.SelfPlacements; len(w.selfPlacements) == 0 || w.Class.AppClass != gpu.BatchClass || w.Gang > 1 || w.unitsLeft == 0 {
+			w.selfPlacements = nil
+			continue
+		}
+		for _, k := range pools {
+			if k.of(w.Class.Resources) > 0 {
+				k.wants = append(k.wants, w)
+				p.proposalsFirst = true
+				break
+			}
+		}
+	}
+	if !p.proposalsFirst {
+		return false
+	}
+	for _, k := range pools {
+		requested := make([]int64, len(k.wants))
+		for i, w := range k.wants {
+			requested[i] = k.of(w.Class.Resources) * int64(w.unitsLeft)
+		}
+		for i, n := range fairshare.DivideUnits(k.free, requested) {
+			each := k.of(k.wants[i].Class.Resources)
+			k.wants[i].grantableProposed = int((n + each - 1) / each) // who begins a unit may have it whole
+		}
+	}
+	return true
+}
+
+// nextSelfPlacement is the machine that w proposes next, if what it proposes is still so, and how many of n units may go there.
+func (p *negotiationCycle) nextSelfPlacement(w *requestState, n int) (at, units int, ok bool) {
+	for len(w.selfPlacements) > 0 {
+		one := &w.selfPlacements[0]
+		if one.Waiting {
+			return 0, 0, false // these come when all that can start has been placed
+		}
+		at, why := p.checkSelfPlacement(w, one.Machine)
+		switch {
+		case why != "":
+		case one.Units < 1:
+			why = "it proposes nothing"
+		case w.grantableProposed < 1:
+			why = "beyond the job's portion of what is free"
+		default:
+			if _, fits := p.fitAndScore(w.Class, at); fits && p.notReserved(w, at) {
+				return at, min(n, one.Units, w.grantableProposed), true
+			}
+			why = "taken meanwhile"
+		}
+		p.rejectSelfPlacement(w, why)
+	}
+	return 0, 0, false
+}
+
+// withinGrantable is how many of n units w may have elsewhere than it proposed while there are others whose proposals were not looked at.
+func (p *negotiationCycle) withinGrantable(w *requestState, n int) int {
+	if p.proposalsFirst && len(w.SelfPlacements) > 0 {
+		return min(n, max(w.grantableProposed, 0))
+	}
+	return n
+}
+
+// consumeSelfPlacement notes that n units went where w had proposed.
+func (w *requestState) consumeSelfPlacement(n int) {
+	rest := w.selfPlacements[0]
+	rest.Units -= n
+	w.grantableProposed -= n
+	w.selfPlacements = w.selfPlacements[1:]
+	if rest.Units > 0 {
+		w.selfPlacements = append([]SelfPlacement{rest}, w.selfPlacements...)
+	}
+}
+
+// rejectSelfPlacement drops the next proposal of w.
+func (p *negotiationCycle) rejectSelfPlacement(w *requestState, why string) {
+	p.result.Conflicts = append(p.result.Conflicts, PlacementConflict{w.Request, w.selfPlacements[0], why})
+	w.selfPlacements = w.selfPlacements[1:]
+}
+
+// checkSelfPlacement finds a machine that is proposed, or says why it is out of the question, whatever is free of it.
+func (p *negotiationCycle) checkSelfPlacement(w *requestState, name string) (at int, why string) {
+	m := p.byName[name]
+	switch {
+	case m == nil || m.inMatcher != p.Matcher:
+		return 0, "there is no such machine"
+	case m.drained:
+		return 0, "it is drained"
+	case !p.matches(w, int(m.number)):
+		return 0, "request and machine do not match"
+	}
+	return int(m.number), ""
+}
+
+// notReserved reports whether what is held of a machine for others leaves room for a unit of w.
+func (p *negotiationCycle) notReserved(w *requestState, at int) bool {
+	return len(p.timelines) == 0 && w.advanceReservation == nil || p.inReservation(w, at) && p.fitsBesideReservations(w, at, 1) > 0
+}
+
+// enqueueSelfPlacement puts one unit of w into the queue that it proposes next, if there is still room, and reports whether it did.
+func (p *negotiationCycle) enqueueSelfPlacement(w *requestState) bool {
+	for len(w.selfPlacements) > 0 {
+		one := &w.selfPlacements[0]
+		at, why := p.checkSelfPlacement(w, one.Machine)
+		switch {
+		case why != "":
+		case !one.Waiting || one.Units < 1:
+			why = "taken meanwhile"
+		case p.unitQueues[at] == nil || !p.mayEnqueue(w, at):
+			why = "nothing more may wait there"
+		default:
+			if unit, ok := p.unitQueues[at].QueueableUnit(w.Class.deviceRequest()); ok {
+				p.enqueueUnit(w, queueCandidate{machine: at, unit: unit, waitSeconds: p.unitQueues[at].Queue(unit).WaitSeconds})
+				w.grantableProposed++ // a place in a queue takes nothing of what is free
+				w.consumeSelfPlacement(1)
+				return true
+			}
+			why = "nothing more may wait there"
+		}
+		p.rejectSelfPlacement(w, why)
+	}
+	return false
+}

@@ -1,0 +1,65 @@
+package match
+
+import "time"
+
+// StartEstimate is when a request starts, how sure that is, and what it rests on.
+type StartEstimate struct {
+	Start     time.Time // zero: nobody knows
+	Certainty StartCertainty
+	Basis     string // one clause: what the start hangs on, or why it is not known
+}
+
+// startEstimate says when a want starts.
+func (p *negotiationCycle) startEstimate(t *waitExplainer) StartEstimate {
+	w := t.request
+	switch {
+	case w.start > 0 && w.unusableReservation != "":
+		return p.startText(w.start, w.certainty, "its reservation begins then")
+	case w.unusableReservation != "":
+		return StartEstimate{Basis: w.unusableReservation}
+	case t.capable == 0:
+		return StartEstimate{Basis: "no machine can run it"}
+	case w.start > 0 && w.certainty == ByPrediction:
+		return p.startText(w.start, w.certainty, "if what runs there takes as long as tasks like it did, as things stand")
+	case w.start == p.now+1:
+		return p.startText(w.start, w.certainty, "the time of what runs there is up")
+	case w.start > 0:
+		return p.startText(w.start, w.certainty, "by the walltimes of what runs there, as things stand")
+	case w.waitReason != "" && w.waitReasonKind == OverLimit:
+		return StartEstimate{Basis: "it hangs on " + w.waitReason}
+	case t.reasonCounts[RecentlyRefused]+t.reasonCounts[AvoidedPair] == t.capable:
+		return StartEstimate{Basis: "it hangs on machines that have just refused it, or on which its tasks keep failing"}
+	case w.preemption.awaitingVictims > 0:
+		return StartEstimate{Basis: "it starts when those have left who make room for it"}
+	}
+	return p.estimateStart(t)
+}
+
+func (p *negotiationCycle) startText(at int64, c StartCertainty, basis string) StartEstimate {
+	return StartEstimate{time.Unix(at, 0), c, basis}
+}
+
+// briefText is the start in a few words.
+func (e *StartEstimate) briefText(p *negotiationCycle) string {
+	switch {
+	case e.Start.IsZero():
+		return ""
+	case e.Start.Unix() <= p.now+1:
+		return "starts any moment"
+	case e.Certainty == ByWalltime:
+		return "starts by " + p.clockText(e.Start)
+	}
+	return "starts about " + p.clockText(e.Start)
+}
+
+// clockText writes a time that is near: the time of the day, and the day where it is not today.
+func (p *negotiationCycle) clockText(t time.Time) string {
+	t = t.In(p.Now.Location())
+	switch days := t.Sub(p.Now); {
+	case t.YearDay() == p.Now.YearDay() && days < 24*time.Hour:
+		return t.Format("15:04")
+	case days < 300*24*time.Hour:
+		return t.Format("Jan 2 15:04")
+	}
+	return t.Format("2006-01-02")
+}

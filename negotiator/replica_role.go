@@ -1,0 +1,101 @@
+package negotiator
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// replicaRole is what part a negotiator plays among its replicas. The package's comment draws it.
+type replicaRole int
+
+const (
+	following           replicaRole = iota // another leads, or nobody
+	proposingLeadership                    // the replica leads, and the entry that says so is under way
+	leading                                // it is committed: there is a cell
+)
+
+func (s replicaRole) String() string { return [...]string{"following", "rising", "leading"}[s] }
+
+// setRole changes the state, where that may be.
+func (l *decisionLoop) setRole(next replicaRole) {
+	ok := next == following || l.role+1 == next
+	if !ok || (next == leading) != (l.cell != nil) {
+		panic(fmt.Sprintf("negotiator: from %v to %v, cell %v", l.role, next, l.cell != nil))
+	}
+	l.role, l.proposeAgainAt = next, time.Time{}
+}
+
+// onLeadership takes in news of who leads. A term in which this replica leads that follows one in which it did, too, is another's time as a leader in
+// between, of which nothing was heard.
+func (l *decisionLoop) onLeadership(now time.Time, j proposer, update replica.LeadershipChange) {
+	before := l.lastLeadership
+	l.lastLeadership = update
+	if l.role != following && (!update.IsLeader || update.Term != before.Term) {
+		l.stepDown()
+	}
+	if update.IsLeader && l.role == following {
+		l.proposeLeadership(now, j)
+	}
+	l.publishLeadership()
+}
+
+// proposeLeadership has an entry committed by which this negotiator leads from then on. Its epoch is higher than all before, so what an earlier leader
+// proposes after it is void.
+func (l *decisionLoop) proposeLeadership(now time.Time, j proposer) {
+	l.setRole(proposingLeadership)
+	l.leadershipTry++
+	l.proposeEntry(now, j, &ledger.LogEntry{Lead: l.node, Accounts: l.legacyAccounts}, pendingEntry{})
+}
+
+// becomeLeader begins to lead. All that earlier leaders have promised was applied before the entry that made the epoch.
+func (l *decisionLoop) becomeLeader(now time.Time, epoch uint64) {
+	if l.legacyAccounts != nil {
+		l.legacyAccounts = nil
+		l.onLegacyTaken()
+	}
+	l.cell = newCell(epoch, l.inventory, l.ledgerStore, l.log)
+	l.cell.loadFromLedger(now)
+	l.setRole(leading)
+	l.publishLeadership()
+	l.log.Info("this negotiator leads", "epoch", epoch, "machines", len(l.inventory.machines))
+}
+
+// stepDown ends the lead: all conversations end, and what was not committed is not sent.
+func (l *decisionLoop) stepDown() {
+	if l.cell != nil {
+		proposalResult{entry: l.cell.pendingEntry, err: l.notLeaderError()}.answerAdmins()
+		l.cell.endStreams(l.notLeaderError())
+		l.log.Info("this negotiator leads no more", "epoch", l.cell.epoch, "leader", l.lastLeadership.Leader)
+	}
+	l.cell = nil
+	l.setRole(following)
+	l.publishLeadership()
+}
+
+// publishLeadership tells everybody who asks who leads.
+func (l *decisionLoop) publishLeadership() {
+	leader := l.lastLeadership.Leader
+	if l.lastLeadership.IsLeader {
+		leader = l.address
+	}
+	l.leadership.setState(func(p *leadershipState) {
+		p.isLeader, p.leader = l.role == leading, leader
+		if l.cell != nil {
+			p.epoch = max(p.epoch, l.cell.epoch)
+		}
+	})
+}
+
+// notLeaderError is why nobody can negotiate here now.
+func (l *decisionLoop) notLeaderError() error {
+	where := cmp.Or(l.lastLeadership.Leader, "which is not known yet")
+	if where == l.address {
+		where = "which this one is about to be"
+	}
+	return fmt.Errorf("negotiator %s: %w: only the leader negotiates: %s", l.node, roost.Unavailable, where)
+}

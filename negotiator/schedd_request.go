@@ -1,0 +1,197 @@
+package negotiator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/cellstate"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// scheddState is what is known of one schedd. Its requests live as long as its stream; what it holds is remembered for a while longer, because its
+// tasks run on while it is away.
+type scheddState struct {
+	name              string
+	sendQueue         *sendQueue // nil: it is away
+	awaySince         time.Time
+	requests          map[uint64]*scheddRequest
+	adBytes           int // of these
+	usage             map[fairshare.Submitter]roost.Resources
+	unansweredGrants  int // grants
+	demand            map[quotaAccount]resourceDemand
+	admitted          []admittedDemand
+	sentPolicy        *wire.Policy             // that it was told
+	sentPolicyVersion policyVersion            // likewise
+	sentAllRequests   bool                     // it has told of all requests in this conversation
+	lastRunning       []cellstate.RunningTasks // what ran when its last conversation ended, until it has told all in this one
+	fullQueues        map[string]bool          // queues that were too full for its jobs, of which it wants to hear when there is room
+}
+
+// scheddRequest is one request of a connected schedd.
+type scheddRequest struct {
+	cellstate.PendingRequest
+	wanted    int // as the schedd last said
+	noWait    int // of those, likewise
+	lostTasks int // of those, for tasks whose node was lost
+
+	newTasks          int // of those that it may get in this cycle, for other tasks: they go first
+	avoidPairs        avoidPairs
+	unseenGrants      []uint64                 // grants that wanted does not take into account yet, in order
+	reportsSeenGrants bool                     // the schedd says which grants it has seen
+	refusals          map[string]*claimRefusal // by machine
+	problem           string                   // why it cannot be matched at all
+
+	lastWaitedPlan    int       // the last plan in which some of it had to wait
+	explainedAt       time.Time // when it was last explained
+	sentExplanation   string    // the explanation that the schedd has, in a form that can be compared
+	explanationWanted bool      // somebody wants to know
+
+	selfPlacements []match.SelfPlacement // for the next cycle: where its schedd would have it
+
+	noRoomSince time.Time // stream: since when no room was found for it; zero while there may be some
+	waitRefused bool      // stream, or to run now: its schedd was told that it is to wait no longer
+}
+
+// claimRefusal remembers that a machine refused a claim: the same claim is not tried again until the machine has changed.
+type claimRefusal struct {
+	reason   string
+	times    int
+	until    time.Time
+	sequence uint64 // the refusal is over with an ad of a higher sequence
+	started  int64  // or of another start
+}
+
+// maxRefusalsByAd is after how many refusals in a row a machine's next ad does not end the refusal any more, and only time does.
+const maxRefusalsByAd = 3
+
+// updateRequest takes in what the schedd says of a request. It returns an error that the schedd's stream ends with.
+func (s *scheddState) updateRequest(m *wire.RequestUpdate) error {
+	r := s.requests[m.GetId()]
+	if m.GetWanted() == 0 && m.GetClaims() == 0 {
+		if r != nil {
+			s.adBytes -= len(r.AdText)
+		}
+		delete(s.requests, m.GetId())
+		return nil
+	}
+	if r == nil {
+		if len(s.requests) >= maxRequests {
+			return fmt.Errorf("schedd %s: %w: %d requests at once", s.name, roost.Exhausted, maxRequests)
+		}
+		r = &scheddRequest{refusals: map[string]*claimRefusal{}}
+		r.Key = match.RequestKey{Schedd: s.name, ID: m.GetId()}
+		s.requests[m.GetId()] = r
+	}
+	if len(m.GetAd()) > roost.MaxAdBytes {
+		return fmt.Errorf("schedd %s: %w: the ad of a request has %d bytes, and %d is the most", s.name, roost.Exhausted, len(m.GetAd()), roost.MaxAdBytes)
+	}
+	if m.GetAd() != "" {
+		if s.adBytes += len(m.GetAd()) - len(r.AdText); s.adBytes > maxAdBytes {
+			return fmt.Errorf("schedd %s: %w: the ads of its requests have %d bytes, and %d is the most", s.name, roost.Exhausted, s.adBytes, maxAdBytes)
+		}
+	}
+	r.wanted = int(min(m.GetWanted(), roost.MaxTasks))
+	r.noWait = int(min(m.GetNoWait(), m.GetWanted()))
+	r.lostTasks = int(min(m.GetLost(), m.GetWanted()))
+	r.Claims, r.Queue, r.UnixGroup = int(min(m.GetClaims(), roost.MaxTasks)), m.GetQueue(), m.GetUnixGroup()
+	r.Now = m.GetNow()
+	r.Counting = cellstate.LimitCounting(m.GetCounting())
+	r.dropSeenGrants(m)
+	r.readRuntimes(m)
+	r.readSelfPlacements(m)
+	r.Priority, r.Oldest = m.GetPriority(), m.GetOldest()
+	if m.GetAd() != "" || r.Class == nil && r.problem == "" || r.Class != nil && r.Class.Resources != m.GetResources().Vector() {
+		r.defineClass(m)
+	}
+	return nil
+}
+
+// defineClass makes the request's class anew.
+func (r *scheddRequest) defineClass(m *wire.RequestUpdate) {
+	if m.GetAd() != "" {
+		r.AdText = m.GetAd()
+	}
+	r.Submitter = fairshare.Submitter{Group: m.GetGroup(), Owner: m.GetOwner()}
+	r.Class, r.problem = nil, ""
+	r.refusals = map[string]*claimRefusal{}
+	r.sentExplanation, r.explainedAt = "", time.Time{}
+	if m.GetOwner() == "" {
+		r.problem = "the request names no owner"
+		return
+	}
+	band := roost.BatchBand
+	var err error
+	if m.GetBand() != "" {
+		if band, err = roost.ParsePriorityBand(m.GetBand()); err != nil {
+			r.problem = err.Error()
+			return
+		}
+	}
+	r.Band = band
+	class, err := match.NewClass(r.AdText, r.Submitter, band, m.GetResources().Vector())
+	if err != nil {
+		r.problem = err.Error()
+		return
+	}
+	r.Class = class
+}
+
+// dropSeenGrants strikes the grants that the schedd had taken into account when it counted what it wants. One that does not say is taken to know those that
+// it has answered.
+func (r *scheddRequest) dropSeenGrants(m *wire.RequestUpdate) {
+	if r.reportsSeenGrants = m.GrantsSeen != nil; r.reportsSeenGrants {
+		r.unseenGrants = slices.DeleteFunc(r.unseenGrants, func(id uint64) bool { return id <= m.GetGrantsSeen() })
+	}
+}
+
+// removeUnseen forgets one grant, and reports whether it was there.
+func (r *scheddRequest) removeUnseen(id uint64) bool {
+	i, found := slices.BinarySearch(r.unseenGrants, id)
+	if found {
+		r.unseenGrants = slices.Delete(r.unseenGrants, i, i+1)
+	}
+	return found
+}
+
+// addRefusal remembers a refusal by a machine of which the latest ad is known, if any.
+func (r *scheddRequest) addRefusal(now time.Time, name string, latest *inventoryMachine, result *wire.GrantResult) {
+	f := r.refusals[name]
+	if f == nil {
+		f = &claimRefusal{}
+		r.refusals[name] = f
+	}
+	f.times++
+	f.reason, f.until, f.sequence = result.GetReason(), now.Add(grantTTL), 0
+	if n := result.GetAdSequence(); n > 0 {
+		f.sequence = n - 1 // that ad shows the reason
+	} else if f.until = now.Add(time.Second); f.times < maxRefusalsByAd {
+		f.until = now // the machine was not asked, or could not be: this may be chance
+	}
+	if latest != nil {
+		f.sequence, f.started = max(f.sequence, latest.Sequence), latest.Started
+	}
+}
+
+// avoidedMachines lists the machines that are not to be tried now, and forgets refusals that are over.
+func (r *scheddRequest) avoidedMachines(now time.Time, machines map[string]*inventoryMachine) map[string]string {
+	if len(r.refusals) == 0 {
+		return nil
+	}
+	names := map[string]string{}
+	for name, f := range r.refusals {
+		m := machines[name]
+		changed := m != nil && (m.Sequence > f.sequence || m.Started != f.started)
+		switch {
+		case !now.Before(f.until.Add(grantTTL)): // long ago: it counts no more
+			delete(r.refusals, name)
+		case !now.Before(f.until), changed && f.times < maxRefusalsByAd:
+		default:
+			names[name] = f.reason
+		}
+	}
+	return names
+}

@@ -1,0 +1,175 @@
+package negotiator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/adclient"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/daemon"
+	"github.com/roost-batch/roost/internal/replica"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// defaultPeriod is the longest time between two cycles where the node file does not say.
+const defaultPeriod = 5 * time.Second
+
+// replicatedServer is a negotiator: the loop, the replicated log that it stands on, and what they are asked by.
+type replicatedServer struct {
+	*decisionLoop
+	replica  *replica.Replica
+	config   *config.Node
+	identity *rpc.Identity
+	dial     func(address string) (*grpc.ClientConn, error) // to another negotiator
+}
+
+// Run serves as the negotiator of node until ctx ends, together with those of the other nodes that its file names. A nil identity serves unix
+// sockets only. What it must not forget is kept in the directory negotiator of the node's.
+func Run(ctx context.Context, node *config.Node, id *rpc.Identity) error {
+	log := daemon.Logger("negotiator")
+	if node.Negotiator == nil || len(node.Negotiator.Listen) == 0 {
+		return fmt.Errorf("negotiator of %s: %w: it has no address to listen on", node.Name, roost.BadConfig)
+	}
+	s, err := openServer(node, id, nil, log)
+	if err != nil {
+		return fmt.Errorf("negotiator: %w", err)
+	}
+	var listeners []net.Listener
+	for _, addr := range node.Negotiator.Listen {
+		listener, err := rpc.Listen(addr, 0o600)
+		if err != nil {
+			for _, l := range listeners {
+				l.Close()
+			}
+			return fmt.Errorf("negotiator: %w", err)
+		}
+		listeners = append(listeners, listener)
+	}
+	if n := len(node.Negotiators); n > 0 && n%2 == 0 {
+		log.Warn("an even number of negotiators bears no more losses than one fewer", "negotiators", n)
+	}
+	log.Info("serving", "addresses", node.Negotiator.Listen, "negotiators", len(node.Negotiators))
+	return s.serve(ctx, rpc.NewServer(id, auth.MethodAccess(), grpc.WaitForHandlers(true), rpc.WithSessionSizes()), listeners, daemon.ReportReady)
+}
+
+// openServer reads who this replica is, and starts nothing. The others are reached by dial, or if it is nil as usual.
+func openServer(node *config.Node, id *rpc.Identity, dial func(address string) (*grpc.ClientConn, error), log *slog.Logger) (*replicatedServer, error) {
+	dir := filepath.Join(node.Dir, "negotiator")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	leadership := newLeadership()
+	record := newLedgerStore(func(epoch uint64) { leadership.setState(func(p *leadershipState) { p.epoch = max(p.epoch, epoch) }) })
+	settings := replicaConfig(node, log)
+	settings.Identity, settings.Dial = id, dial
+	r, err := replica.Open(settings, record)
+	if err != nil {
+		return nil, err
+	}
+	if dial == nil {
+		dial = func(address string) (*grpc.ClientConn, error) { return rpc.Dial(address, id, auth.Negotiator) }
+	}
+	l := newLoop(node.Name, settings.Address, record, leadership, cmp.Or(node.Negotiator.Cycle, defaultPeriod), log)
+	l.legacyAccounts, l.onLegacyTaken = readLegacyAccounts(dir, log), func() { setAsideLegacyFiles(dir, log) }
+	return &replicatedServer{decisionLoop: l, replica: r, config: node, identity: id, dial: dial}, nil
+}
+
+// shutdownTimeout is how long a negotiator takes to end at most. One that waited for ever, for a disk or a library, its master could not start again.
+const shutdownTimeout = 5 * time.Second
+
+// serve runs the negotiator on those listeners, which it closes, until ctx ends or something breaks.
+func (s *replicatedServer) serve(ctx context.Context, to *rpc.Server, listeners []net.Listener, ready func()) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	admin := &adminService{ledgerAdmin: s.decisionLoop, nodeName: s.node, leadership: s.leadership, dial: s.dial}
+	wire.RegisterNegotiatorServer(to, &grpcService{loop: s.decisionLoop, admin: admin, name: s.node, log: s.log, verifyLeader: s.replica.Verify})
+	s.replica.Register(to)
+
+	broken := make(chan error, len(listeners)+2)
+	var running sync.WaitGroup
+	running.Go(func() { broken <- s.replica.Run(ctx) })
+	running.Go(func() { broken <- s.run(ctx, s.replica) })
+	running.Go(func() { s.watchMachines(ctx) })
+	running.Go(func() { s.advertise(ctx) })
+	for _, listener := range listeners {
+		running.Go(func() { broken <- to.Serve(listener) })
+	}
+	ready()
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-broken:
+	}
+	cancel()
+	done := make(chan struct{})
+	go func() {
+		to.Stop()
+		running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(shutdownTimeout):
+		s.log.Error("not all of it has ended; it is left to the end of the process", "within", shutdownTimeout)
+	}
+	for len(broken) > 0 {
+		err = errors.Join(err, <-broken)
+	}
+	return err
+}
+
+// watchMachines follows the machines. Their ads are parsed here, outside of the loop.
+func (s *replicatedServer) watchMachines(ctx context.Context) {
+	w := adclient.AdWatcher{
+		Collectors: s.config.Collectors, Identity: s.identity, Type: "Machine", Log: s.log,
+		Apply: func(changes []adclient.AdChange, synced bool) {
+			all := make([]machineUpdate, 0, len(changes))
+			for _, c := range changes {
+				all = append(all, parseMachineUpdate(time.Now(), c, s.log))
+			}
+			s.postEvent(ctx, func(now time.Time) { s.onMachinesChanged(now, all, synced) })
+		},
+	}
+	w.Run(ctx)
+}
+
+// advertise lets the pool know where the negotiator is, and who leads.
+func (s *replicatedServer) advertise(ctx context.Context) {
+	client := adclient.New(adclient.ClientConfig{Collectors: s.config.Collectors, Identity: s.identity, Type: "Negotiator", Name: s.node, Log: s.log})
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { client.Run(ctx) })
+	for {
+		p, changed := s.leadership.currentState()
+		ad := classad.New()
+		ad.SetString(roost.AttrMyType, "Negotiator")
+		ad.SetString(roost.AttrName, s.node)
+		ad.SetString(roost.AttrMyAddress, s.address)
+		ad.SetInt("Epoch", int64(p.epoch))
+		ad.SetBool("Leads", p.isLeader)
+		if p.leader != "" {
+			ad.SetString("Leader", p.leader)
+		}
+		ad.SetInt(roost.AttrDaemonStart, client.Started()/int64(time.Second))
+		client.Update(ad.String(), nil)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

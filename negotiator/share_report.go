@@ -1,0 +1,131 @@
+package negotiator
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/negotiator/fairshare"
+	"github.com/roost-batch/roost/negotiator/ledger"
+)
+
+// poolStatus is how the pool stands, for those who ask.
+type poolStatus struct {
+	total         roost.Resources                         // of all machines
+	free          roost.Resources                         // of that: what no claim has
+	usage         map[fairshare.Submitter]roost.Resources // by claims and grants
+	hasWaiting    map[fairshare.Submitter]bool            // has requests that wait
+	machineExists func(name string) bool                  // whether there is a machine of that name
+}
+
+// ShareReport is how submitters stand.
+type ShareReport struct {
+	Cores      float64          `json:"cores"`      // of the pool
+	FreeCores  float64          `json:"free_cores"` // of those, in no claim
+	HalfLife   float64          `json:"half_life_seconds"`
+	Submitters []SubmitterUsage `json:"submitters"` // the best priority first
+}
+
+// SubmitterUsage is how one submitter stands. Cores are those that its dominant share is worth.
+type SubmitterUsage struct {
+	Name              string   `json:"name"`
+	Group             string   `json:"group,omitempty"`
+	User              string   `json:"user"`
+	EffectivePriority float64  `json:"effective_priority"` // smaller is better
+	RealPriority      float64  `json:"real_priority"`
+	Factor            float64  `json:"factor"`
+	Floor             *float64 `json:"floor,omitempty"`   // cores
+	Ceiling           *float64 `json:"ceiling,omitempty"` // cores
+	Cores             float64  `json:"cores"`             // in use now
+	CoreHours         float64  `json:"core_hours"`        // used in all
+	PoolShare         float64  `json:"share"`             // of the pool: what fair share would give if all who use or want something wanted all of it
+	CouldGetCores     float64  `json:"could_get_cores"`   // more than it has: what is free, or due to it, within its ceiling and its group's quota
+	IsWaiting         bool     `json:"waits"`             // it wants more now
+}
+
+// shareReport works out how everybody stands who has ever used the pool, or wants to. One who asks for nothing now is told what it would be if it did.
+func (p *poolStatus) shareReport(now time.Time, l *ledger.Ledger) ShareReport {
+	all := slices.Concat(l.Accountant().Submitters(), slices.Collect(maps.Keys(p.usage)), slices.Collect(maps.Keys(p.hasWaiting)))
+	slices.SortFunc(all, fairshare.Submitter.Compare)
+	all = slices.Compact(all)
+	out := ShareReport{Cores: p.total.CPU.Cores(), FreeCores: max(0, p.free.CPU.Cores()), HalfLife: l.Accountant().HalfLife().Seconds(), Submitters: []SubmitterUsage{}}
+	sum := 0.0 // Σ 1/π of those who use or want something
+	for _, s := range all {
+		sh := p.submitterUsage(now, l, s)
+		if sh.isActive() {
+			sum += 1 / sh.EffectivePriority
+		}
+		out.Submitters = append(out.Submitters, sh)
+	}
+	for i := range out.Submitters {
+		sh := &out.Submitters[i]
+		with := sum
+		if !sh.isActive() {
+			with += 1 / sh.EffectivePriority
+		}
+		sh.PoolShare = 1 / sh.EffectivePriority / with
+		sh.CouldGetCores = p.couldGetCores(l, sh, out)
+	}
+	slices.SortFunc(out.Submitters, func(a, b SubmitterUsage) int {
+		return cmp.Or(cmp.Compare(a.EffectivePriority, b.EffectivePriority), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func (s *SubmitterUsage) isActive() bool { return s.Cores > 0 || s.IsWaiting }
+
+func (p *poolStatus) submitterUsage(now time.Time, l *ledger.Ledger, who fairshare.Submitter) SubmitterUsage {
+	a := l.Accountant().Account(now, who)
+	sh := SubmitterUsage{
+		Name: who.String(), Group: who.Group, User: who.Owner, EffectivePriority: l.Accountant().EffectivePriority(now, who), RealPriority: l.Accountant().RealPriority(now, who), Factor: a.Factor,
+		Cores: fairshare.CoresWorth(p.usage[who], p.total), CoreHours: a.Used / 3600, IsWaiting: p.hasWaiting[who],
+	}
+	floor, ceiling := l.FloorCeiling(who)
+	if floor > 0 {
+		sh.Floor = &floor
+	}
+	if !math.IsInf(ceiling, 1) {
+		sh.Ceiling = &ceiling
+	}
+	return sh
+}
+
+// couldGetCores is how much more a submitter could get if it asked for as much as it could.
+func (p *poolStatus) couldGetCores(l *ledger.Ledger, sh *SubmitterUsage, out ShareReport) float64 {
+	more := max(out.FreeCores, sh.PoolShare*out.Cores-sh.Cores, 0)
+	if sh.Floor != nil {
+		more = max(more, *sh.Floor-sh.Cores)
+	}
+	if sh.Ceiling != nil {
+		more = min(more, *sh.Ceiling-sh.Cores)
+	}
+	for name := sh.Group; name != ""; {
+		g, known := l.Group(name)
+		if known && g.Cores != nil && !g.AcceptSurplus && !l.SettingOn(ledger.SettingAcceptSurplusEverywhere) {
+			used := 0.0
+			for s, held := range p.usage {
+				if s.Group == name || strings.HasPrefix(s.Group, name+".") {
+					used += fairshare.CoresWorth(held, p.total)
+				}
+			}
+			more = min(more, float64(*g.Cores)/1000-used)
+		}
+		name = (ledger.AccountingGroup{Name: name}).Parent()
+	}
+	return max(0, min(more, out.Cores-sh.Cores))
+}
+
+// checkMachineExists refuses a command about a machine that the pool has not.
+func (p *poolStatus) checkMachineExists(l *ledger.Ledger, c *ledger.AdminCommand) error {
+	for _, name := range l.Nodes(c) {
+		if !p.machineExists(name) {
+			return fmt.Errorf("%s: %w: no node of that name is in the pool; roost nodes lists them, and --force sets it nevertheless", name, roost.NotFound)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package negotiator
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/negotiator/match"
+)
+
+// rejectStreams tells schedds which of their stream requests have found no room for as long as such may wait: who cannot be served is refused, and does not
+// wait for ever (HRM §4.3.1). What a quota or a limit keeps waiting is not refused, as there may be room for it. The time counts from the first cycle
+// that found none, so never before the machines are known.
+func (c *leaderState) rejectStreams(now time.Time, unplaced []match.UnplacedRequest, requests map[*match.Request]*scheddRequest) {
+	for _, u := range unplaced {
+		r := requests[u.Request]
+		if r.Class.AppClass != gpu.StreamClass || r.Now || r.waitRefused {
+			continue
+		}
+		if !u.NoRoom {
+			r.noRoomSince = time.Time{}
+			continue
+		}
+		if r.noRoomSince.IsZero() {
+			r.noRoomSince = now
+		}
+		due := r.noRoomSince.Add(c.policy.StreamMaxWait)
+		switch {
+		case now.Before(due):
+			c.setNextSweep(due)
+		case u.Explanation == nil:
+			r.explanationWanted, c.changed = true, true // the next cycle says what is missing
+		default:
+			r.waitRefused = true
+			text := fmt.Sprintf("no room was found within %v: %s", c.policy.StreamMaxWait, noRoomText(u.Explanation))
+			c.schedds[r.Key.Schedd].sendQueue.putMessage(&wire.ToSchedd{Of: &wire.ToSchedd_Unplaced{Unplaced: &wire.Unplaced{Request: r.Key.ID, Refused: text}}})
+		}
+	}
+}
+
+// maxNoRoomText bounds how many reasons a refusal names.
+const maxNoRoomText = 3
+
+// noRoomText says in one line why there is no room, and what would help most.
+func noRoomText(e *match.WaitExplanation) string {
+	text := e.Summary
+	var parts []string
+	for _, reason := range e.Reasons[:min(len(e.Reasons), maxNoRoomText)] {
+		if !strings.Contains(text, reason.Text) {
+			parts = append(parts, fmt.Sprintf("%d %s", reason.Machines, reason.Text))
+		}
+	}
+	if len(parts) > 0 {
+		text += " (" + strings.Join(parts, ", ") + ")"
+	}
+	if len(e.Advice) > 0 {
+		text += "; " + e.Advice[0]
+	}
+	return text
+}

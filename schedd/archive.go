@@ -1,0 +1,218 @@
+package schedd
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
+)
+
+// Jobs that are final stay in the queue for a moment, where asking for them is cheapest, and then move to the history: first they are written
+// there, then they leave the queue. A crash in between writes them there again.
+
+// archiveDelay is how long a final job stays in the queue.
+const archiveDelay = 2 * time.Second
+
+// checkpointRetention is how long it stays there with a checkpoint, so that its owner can have it go on: a task that its walltime ended.
+const checkpointRetention = 24 * time.Hour
+
+// maxArchiveBatch bounds how many jobs move at once.
+const maxArchiveBatch = 10_000
+
+// archiveEnded begins to move final jobs to the history.
+func (s *Schedd) archiveEnded(now time.Time) {
+	for _, seq := range s.queue.TakeFinal() {
+		s.archivingJobs[seq] = true
+	}
+	if s.archiving || len(s.archivingJobs) == 0 || now.Sub(s.archivedAt) < archiveDelay {
+		return
+	}
+	s.archivedAt = now // the log is read once for all of them
+	var seqs []uint64
+	for _, seq := range slices.Sorted(maps.Keys(s.archivingJobs)) {
+		st, ok := s.queue.Status(seq)
+		final := st.Counts[roost.Completed]+st.Counts[roost.Removed] == st.Tasks
+		switch {
+		case !ok || !final: // purged, or run again
+			delete(s.archivingJobs, seq)
+		case s.queue.HasImages(seq) && now.Sub(time.Unix(0, st.Ended)) < checkpointRetention:
+		case now.Sub(time.Unix(0, st.Ended)) >= archiveDelay && len(seqs) < maxArchiveBatch:
+			seqs = append(seqs, seq)
+			delete(s.archivingJobs, seq)
+		}
+	}
+	if len(seqs) == 0 {
+		return
+	}
+	records := make([]history.JobRecord, 0, len(seqs))
+	for _, seq := range seqs {
+		if snapshot, ok := s.queue.Snapshot(seq); ok {
+			key, _ := s.queue.SubmitKey(seq)
+			records = append(records, history.JobRecord{Seq: seq, Key: key, Ended: now, Snapshot: snapshot, Row: s.historyRow(s.queue, seq)})
+		}
+	}
+	s.archiving = true
+	changed := s.queue.JobChangeCounts(seqs)
+	s.afterCommit(func() { s.effects.archive(records, changed) }) // when all that happened to them is on disk
+}
+
+// historyRow makes the row of a job that has ended, for the history.
+func (s *Schedd) historyRow(q *queue.Queue, seq uint64) *table.JobRow {
+	st, _ := q.Status(seq)
+	st.OrderRank, st.OrderTime = seq, st.Submitted // there its place is that of its number
+	m := s.statusRow(&st, "")
+	m.Checkpoints, m.Checkpointed = 0, 0 // they go when it leaves the queue
+	return newTableRow(m, &st, "")
+}
+
+// removeArchived has jobs leave the queue that are in the history now, unless something happened to them meanwhile.
+func (s *Schedd) removeArchived(now time.Time, records []history.JobRecord, before map[uint64]int, err error) {
+	s.archiving = false
+	if err != nil {
+		s.log.Error("jobs cannot be moved to the history", "error", err)
+	}
+	for i := range records {
+		seq := records[i].Seq
+		if err != nil || s.queue.JobChangeCounts([]uint64{seq})[seq] != before[seq] {
+			s.archivingJobs[seq] = true
+			continue
+		}
+		if e, ok := s.queue.PurgeJob(now, seq); ok {
+			s.commitEvents(e)
+		}
+	}
+}
+
+// writeHistory adds to each record what happened to its job, and writes them.
+func (s *Schedd) writeHistory(records []history.JobRecord) error {
+	seqs := make([]uint64, len(records))
+	for i := range records {
+		seqs[i] = records[i].Seq
+	}
+	events, err := s.journal.Events(seqs...)
+	if err != nil {
+		return err
+	}
+	for i := range records {
+		if records[i].Events, err = s.completeEvents(records[i].Seq, events[records[i].Seq]); err != nil {
+			return err
+		}
+	}
+	return s.history.Add(records)
+}
+
+// The log is checkpointed when it has grown by this much, and by as much again as the snapshots that a checkpoint has to write: so the cost of
+// checkpoints stays in proportion to what happens.
+const checkpointBytes = 4 << 20
+
+// maybeCheckpoint adds a checkpoint to the batch if it is time for one.
+func (s *Schedd) maybeCheckpoint() {
+	if size := int(s.logSize.Load()); size < checkpointBytes+2*s.snapshotBytes || s.pending.checkpoint != nil {
+		return
+	}
+	c := &journal.QueueCheckpoint{Jobs: make(map[uint64][]byte), LastSeq: s.queue.LastSeq()}
+	s.snapshotBytes = 0
+	for _, seq := range s.queue.TakeUnsaved() {
+		snapshot, _ := s.queue.Snapshot(seq)
+		c.Jobs[seq] = snapshot
+		s.snapshotBytes += len(snapshot)
+	}
+	s.pending.checkpoint = c
+	s.pending.urgent = true
+	s.logSize.Store(0)
+}
+
+// submitLimits are what a submit is held against.
+func (s *Schedd) submitLimits() queue.SubmitLimits {
+	return queue.SubmitLimits{
+		NewSecret: newImageSecret, MaxQueued: s.node.Schedd.MaxQueued, MaxPerUser: s.node.Schedd.MaxOfUser, Domain: s.node.FileSystemDomain, LastSeq: s.lastHistorySeq,
+		JobsByKey: func(key string) (ids []roost.JobID) {
+			seqs, err := s.history.JobsByKey(key)
+			if err != nil {
+				s.log.Error("the history cannot be read", "error", err)
+			}
+			for _, seq := range seqs {
+				ids = append(ids, roost.JobID{Seq: seq, Host: s.node.Name})
+			}
+			return ids
+		},
+		PastJob: func(seq uint64) (ended, succeeded, known bool) {
+			past, _, err := s.history.Job(seq)
+			if err != nil {
+				return false, false, false
+			}
+			st, _ := past.Status(seq)
+			return true, st.Counts[roost.Completed] == st.Tasks && st.Failed == 0, true
+		},
+	}
+}
+
+// newImageSecret makes that of the keys of a job's images.
+func newImageSecret() []byte {
+	secret := make([]byte, queue.SecretSize)
+	rand.Read(secret) // it never fails: crypto/rand ends the program instead
+	return secret
+}
+
+// newestHistoryJob finds the newest job of a user in the history.
+func (s *Schedd) newestHistoryJob(user string) (id roost.JobID, found bool) {
+	seq, found, err := s.history.LastOf(user)
+	if err != nil {
+		s.log.Error("the history cannot be read", "error", err)
+	}
+	return roost.JobID{Seq: seq, Host: s.node.Name}, found
+}
+
+// sweepEvery is how often old jobs are looked for.
+const sweepEvery = time.Hour
+
+// runHistorySweeper forgets old jobs, at the start and from time to time, until ctx ends.
+func (s *Schedd) runHistorySweeper(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		if err := s.sweepHistory(time.Now()); err != nil {
+			s.log.Error("old jobs cannot be forgotten", "error", err)
+		}
+		if err := s.sweepScripts(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.log.Error("old scripts cannot be removed", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// sweepHistory forgets jobs that are older than the schedd is to remember, and their spooled output.
+func (s *Schedd) sweepHistory(now time.Time) error {
+	if s.node.Schedd.KeepHistory <= 0 {
+		return nil
+	}
+	for {
+		old, err := s.history.EndedBefore(now.Add(-s.node.Schedd.KeepHistory), maxArchiveBatch)
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		for _, seq := range old {
+			if err := os.RemoveAll(filepath.Join(s.stateDir(), "spool", strconv.FormatUint(seq, 10))); err != nil {
+				return fmt.Errorf("spool: %w", err)
+			}
+		}
+		if err := s.history.Remove(old...); err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// commitBatch is what one or more turns of the loop decided: facts for the log, and what may happen only when they are on disk. Batches are
+// committed one after the other, and all that goes to a node goes through them, so that nothing overtakes the fact it rests on.
+type commitBatch struct {
+	events    []queue.JobEvent
+	messages  []outgoingMessage
+	callbacks []func()
+	urgent    bool // somebody waits for it; otherwise it may wait a moment for company
+
+	hasNotices []queue.JobNotification // that somebody is to be told of its events
+
+	checkpoint *journal.QueueCheckpoint // of the state after its events
+}
+
+// outgoingMessage is a message for the session that was present when it was decided.
+type outgoingMessage struct {
+	node    string
+	to      *startdSession
+	message *wire.ToStartd
+}
+
+func (b *commitBatch) isEmpty() bool {
+	return len(b.events) == 0 && len(b.messages) == 0 && len(b.callbacks) == 0 && b.checkpoint == nil
+}
+
+// runCommitter writes batches to the log until the channel is closed. While it waits for the disk, the loop gathers the next batch: the slower
+// the disk, the larger the groups. Where there is no room the log waits for it; one that cannot be written for another reason ends the daemon, and its
+// master starts it again from what is on disk.
+func (s *Schedd) runCommitter(ctx context.Context, batches <-chan *commitBatch) error {
+	for b := range batches {
+		reported := func() {}
+		if len(b.hasNotices) > 0 {
+			reported = s.notifier.Enqueue(b.hasNotices) // before the facts: what is in the log is told, though it may be told twice
+		}
+		if len(b.events) > 0 || b.checkpoint != nil {
+			s.logWriteSince.Store(int64(bootTime()))
+			if err := s.reserve.retryWrite(ctx, func() error { return s.journal.Append(b.events, b.checkpoint) }); err != nil {
+				return fmt.Errorf("write the job log: %w", err)
+			}
+			s.logWriteSince.Store(0)
+			s.logSize.Store(int64(s.journal.Size()))
+			if slices.ContainsFunc(b.events, func(e queue.JobEvent) bool { return e.Type == queue.Ended }) {
+				failpoint.Point(failpoint.ScheddAfterExitRecorded)
+			}
+		}
+		reported()
+		for _, m := range b.messages {
+			m.to.out.enqueue(m.message)
+		}
+		for _, f := range b.callbacks {
+			f()
+		}
+	}
+	return nil
+}

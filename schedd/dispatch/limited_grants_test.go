@@ -1,0 +1,53 @@
+package dispatch
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// TestLimitedGrants holds that grants with licences are listed from when they are taken in until they are refused or their claims given back, and no others;
+// and that not all are known while nobody has said of which grant a claim from before the start was made.
+func TestLimitedGrants(t *testing.T) {
+	b := newNaiveJobQueue(t, 3)
+	d := New(b, DefaultOptions())
+	holds := func(when string, all bool, want ...LimitedGrant) {
+		t.Helper()
+		if got, known := d.LimitedGrants(); known != all || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, all %v; want %v, all %v", when, got, known, want, all)
+		}
+		d.Check()
+	}
+	d.Connected(time.Hour, "n1", nil)
+	grant := func(id uint64, by BootTime) Grant {
+		return Grant{GrantID: GrantID{7, id}, Request: 1, Node: "n1", Address: "x", Resources: roost.Resources{CPU: 1000}, ClaimBy: by}
+	}
+	first, second := GrantID{7, 1}, GrantID{7, 2}
+	d.Granted(time.Hour, grant(1, time.Minute))
+	d.Granted(time.Hour, grant(2, time.Minute))
+	d.Granted(time.Hour, grant(3, 0))
+	holds("three grants", true, LimitedGrant{Grant: first}, LimitedGrant{Grant: second})
+	d.ClaimAnswered(time.Hour, "n1", ClaimReply{Grant: first, Claim: 5, AdSequence: 9})
+	holds("a claim", true, LimitedGrant{first, true, 9}, LimitedGrant{Grant: second})
+	d.ClaimAnswered(time.Hour, "n1", ClaimReply{Grant: second, Reason: "no"})
+	holds("a refusal", true, LimitedGrant{first, true, 9})
+
+	live := slices.Collect(func(yield func(roost.AttemptID) bool) {
+		for a := range b.live {
+			yield(a)
+		}
+	})
+	d = New(b, DefaultOptions())
+	d.Adopt(time.Hour, []RecoveredAttempt{{Attempt: live[0], Request: 1, Node: "n1", Address: "x", Claim: 5, Started: true}})
+	holds("after a restart", false)
+	d.Connected(time.Hour, "n1", []ReportedClaim{{Claim: 5, Grant: first, Attempt: live[0], Running: true}})
+	holds("when the node has said what it has", true, LimitedGrant{first, true, 0})
+	d.Exited(time.Hour, "n1", live[0])
+	b.recordEnd(live[0])
+	b.ready = nil
+	d.Finished(time.Hour, live[0])
+	d.Tick(2 * time.Hour)
+	holds("when the claim was given back", true)
+}

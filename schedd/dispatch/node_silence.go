@@ -1,0 +1,23 @@
+package dispatch
+
+import "github.com/roost-batch/roost"
+
+// NodeSilence is that of a node from which nothing is heard though a task was put on it.
+type NodeSilence struct {
+	Node     string
+	Since    BootTime
+	LeaseEnd BootTime // when the attempt is given up, if it stays so
+}
+
+// NodeSilence says how long the node of a task has been silent; false when it is there, or the task is on none.
+func (d *Dispatcher) NodeSilence(t roost.TaskID) (s NodeSilence, ok bool) {
+	c := d.busy[t]
+	if c == nil {
+		return s, false
+	}
+	n := d.nodes[c.Node]
+	if n.connected || n.awaySince == 0 {
+		return s, false
+	}
+	return NodeSilence{c.Node, n.awaySince, c.leaseEnd(d.options.KillGrace)}, true
+}

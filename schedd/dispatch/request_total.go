@@ -1,0 +1,63 @@
+package dispatch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// RequestTotal is what the claims of a request hold together, those that are only asked for not counted.
+type RequestTotal struct {
+	Claims    int
+	Resources roost.Resources
+}
+
+// EachTotal lists what requests hold, in order of their numbers, without looking at the claims: it is asked for every second.
+func (d *Dispatcher) EachTotal(each func(RequestID, RequestTotal)) {
+	for _, r := range slices.Sorted(maps.Keys(d.totals)) {
+		each(r, d.totals[r])
+	}
+}
+
+// ClaimCount counts the claims that a request holds.
+func (d *Dispatcher) ClaimCount(r RequestID) int { return d.totals[r].Claims }
+
+// addToNode puts a claim on its node. One of the same number that was there is no more.
+func (d *Dispatcher) addToNode(n *nodeState, c *Claim) {
+	d.removeFromNode(n, c.ID)
+	n.claims[c.ID] = c
+	t := d.totals[c.Request]
+	d.totals[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources)}
+	d.noteAdded(n, c)
+}
+
+// removeFromNode takes the claim of that number from its node, if there is one.
+func (d *Dispatcher) removeFromNode(n *nodeState, id uint64) {
+	c := n.claims[id]
+	if c == nil {
+		return
+	}
+	delete(n.claims, id)
+	if t := d.totals[c.Request]; t.Claims == 1 {
+		delete(d.totals, c.Request)
+	} else {
+		d.totals[c.Request] = RequestTotal{t.Claims - 1, t.Resources.Sub(c.Resources)}
+	}
+	d.noteRemoved(n)
+}
+
+// checkTotals panics when they are not what the claims hold.
+func (d *Dispatcher) checkTotals() {
+	want := make(map[RequestID]RequestTotal)
+	d.EachClaim(func(c *Claim) {
+		if c.State != Requested {
+			t := want[c.Request]
+			want[c.Request] = RequestTotal{t.Claims + 1, t.Resources.Add(c.Resources)}
+		}
+	})
+	if !maps.Equal(d.totals, want) {
+		panic(fmt.Sprintf("dispatch: requests hold %v, and are thought to hold %v", want, d.totals))
+	}
+}

@@ -1,0 +1,47 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// A claim on a node that is drained or reserved takes no further task that might still run by then, unless it is of that reservation.
+func TestUnavailable(t *testing.T) {
+	now := time.Hour
+	for _, tt := range []struct {
+		name        string
+		kept        UnavailableWindow
+		walltime    time.Duration
+		reservation string
+		free        bool
+	}{
+		{"drained", UnavailableWindow{Node: "n0"}, time.Second, "", true},
+		{"another node is drained", UnavailableWindow{Node: "n1"}, 0, "", false},
+		{"drained until a while ago", UnavailableWindow{Node: "n0", Until: now}, 0, "", false},
+		{"drained later, and it ends before", UnavailableWindow{Node: "n0", From: now + time.Minute}, time.Minute, "", false},
+		{"drained later, and it may not have ended", UnavailableWindow{Node: "n0", From: now + time.Minute}, time.Minute + 1, "", true},
+		{"drained later, and it runs for ever", UnavailableWindow{Node: "n0", From: now + 100*time.Hour}, 0, "", true},
+		{"reserved for others", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"}, time.Second, "exam", true},
+		{"reserved for it", UnavailableWindow{Node: "n0", From: now, Until: 2 * now, Reservation: "class"}, 0, "class", false},
+	} {
+		w := newTestPool(t, 5, 2, 1)
+		w.now, w.b.walltime, w.b.reservation = now, tt.walltime, tt.reservation
+		w.machines["n0"].up = true
+		w.d.Granted(w.now, Grant{GrantID: GrantID{1, 1}, Node: "n0", Address: "unix:/n0"})
+		w.d.Connected(w.now, "n0", nil)
+		w.d.ClaimAnswered(w.now, "n0", ClaimReply{Grant: GrantID{1, 1}, Claim: 7, AdSequence: 1})
+		w.d.SetUnavailable([]UnavailableWindow{tt.kept})
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "h"}.Task(0), Attempt: 1}
+		w.d.Exited(w.now, "n0", a)
+		w.b.recordEnd(a)
+		w.d.Effects()
+		w.d.Finished(w.now, a)
+		e := w.d.Effects()
+		if freed := len(e) == 2 && e[1] == Effect(ReleaseClaim{"n0", 7}); freed != tt.free {
+			t.Errorf("%s: got %v, given back: want %v", tt.name, e, tt.free)
+		}
+		w.d.Check()
+	}
+}

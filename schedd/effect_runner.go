@@ -1,0 +1,43 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost/schedd/history"
+)
+
+// effectRunner is what the loop has done elsewhere, and does not wait for: what comes of it comes back as news.
+type effectRunner interface {
+	// connect begins the upkeep of a session with a node, until the peer's stop is called.
+	connect(node, address string) *nodeConn
+	// postLater has an op run in a later turn.
+	postLater(loopCall)
+	// fetchOutput brings the output of an attempt home; outputStored follows.
+	fetchOutput(*outputFetch)
+	// archive writes jobs into the history; moved is to be called then.
+	archive(records []history.JobRecord, before map[uint64]int)
+}
+
+// daemonEffects are those of a daemon.
+type daemonEffects struct{ *Schedd }
+
+func (e daemonEffects) connect(node, address string) *nodeConn {
+	return e.Schedd.startSession(e.daemonContext, node, address)
+}
+
+func (e daemonEffects) postLater(o loopCall) { go e.postEvent(e.daemonContext, o) }
+
+func (e daemonEffects) fetchOutput(c *outputFetch) {
+	ctx := e.startTransfer(c.attempt)
+	go func() {
+		err := c.fetchAll(ctx)
+		e.postEvent(e.daemonContext, outputStored{c.peer.name, c.attempt, c.exited, err, c.spoolReason})
+	}()
+}
+
+func (e daemonEffects) archive(records []history.JobRecord, before map[uint64]int) {
+	go func() {
+		err := e.writeHistory(records)
+		e.postEvent(e.daemonContext, loopCall(func(now time.Time) { e.removeArchived(now, records, before, err) }))
+	}()
+}

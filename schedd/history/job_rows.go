@@ -1,0 +1,122 @@
+package history
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boltfile"
+	"github.com/roost-batch/roost/schedd/queue"
+	"github.com/roost-batch/roost/schedd/table"
+)
+
+// What lists tell of a job stands beside its record: to make it of the record takes many times as long, and clients ask for jobs that have ended again
+// and again. Records of before have none, and for them it is made.
+
+// RowFilter is what of rows is wanted.
+type RowFilter struct {
+	Owners  []string // only their jobs; none: everybody's
+	Ads     bool
+	MakeRow func(past *queue.Queue, seq uint64) *table.JobRow // of a record that has no row
+}
+
+// Row returns what lists tell of one job.
+func (h *History) Row(seq uint64, w RowFilter) (row *table.JobRow, err error) {
+	err = h.db.View(func(tx *boltfile.Tx) error {
+		record := tx.Bucket(bucketJobs).Get(bigEndian(seq))
+		if record == nil {
+			return fmt.Errorf("job %v: %w", roost.JobID{Seq: seq, Host: h.host}, roost.NotFound)
+		}
+		row, err = h.row(tx, seq, record, w)
+		return err
+	})
+	return row, err
+}
+
+// Rows returns what lists tell of the jobs whose numbers are at least from, in their order, at most that many of them.
+func (h *History) Rows(from uint64, most int, w RowFilter) (rows []*table.JobRow, err error) {
+	err = h.db.View(func(tx *boltfile.Tx) error {
+		jobs := tx.Bucket(bucketJobs)
+		for _, seq := range jobNumbers(tx, from, most, w.Owners) {
+			row, err := h.row(tx, seq, jobs.Get(bigEndian(seq)), w)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, row)
+		}
+		return nil
+	})
+	return rows, err
+}
+
+// jobNumbers lists jobs, of some owners or of all.
+func jobNumbers(tx *boltfile.Tx, from uint64, most int, owners []string) (seqs []uint64) {
+	if len(owners) == 0 {
+		c := tx.Bucket(bucketJobs).Cursor()
+		for k, _ := c.Seek(bigEndian(from)); k != nil && len(seqs) < most; k, _ = c.Next() {
+			seqs = append(seqs, binary.BigEndian.Uint64(k))
+		}
+		return seqs
+	}
+	for _, owner := range slices.Compact(slices.Sorted(slices.Values(owners))) {
+		c, prefix := tx.Bucket(bucketOwners).Cursor(), len(owner)+1
+		k, _ := c.Seek(submitKeyPrefix(owner, from))
+		for n := 0; n < most && len(k) == prefix+8 && string(k[:len(owner)]) == owner && k[len(owner)] == 0; n++ {
+			seqs = append(seqs, binary.BigEndian.Uint64(k[prefix:]))
+			k, _ = c.Next()
+		}
+	}
+	slices.Sort(seqs)
+	return seqs[:min(most, len(seqs))]
+}
+
+// row is what lists tell of the job of a record.
+func (h *History) row(tx *boltfile.Tx, seq uint64, record []byte, w RowFilter) (*table.JobRow, error) {
+	row, ok := decodeRow(tx.Bucket(bucketRows).Get(bigEndian(seq)))
+	if ok && !w.Ads {
+		row.Seq = seq
+		return row, nil
+	}
+	r, err := decodeRecord(record)
+	if err != nil {
+		return nil, fmt.Errorf("%s: job %d: %w", h.path, seq, err)
+	}
+	if !ok {
+		past, err := h.readRecord(r)
+		if err != nil {
+			return nil, fmt.Errorf("job %d: %w", seq, err)
+		}
+		row = w.MakeRow(past, seq)
+	}
+	if row.Seq = seq; w.Ads {
+		if admitted, err := queue.DecodeSubmission(r.Snapshot); err == nil && admitted.Submission != nil {
+			row.Ad = admitted.Submission.Ad
+		}
+	}
+	return row, nil
+}
+
+// encodeRow lays a row out: when the job was submitted, its owner's uid, whether it is an array, its owner with the length before it, its text.
+func encodeRow(r *table.JobRow) []byte {
+	b := binary.BigEndian.AppendUint64(nil, uint64(r.Submitted))
+	b = binary.BigEndian.AppendUint32(b, r.UID)
+	b = append(b, map[bool]byte{true: 1}[r.IsArray])
+	return append(appendPiece(b, []byte(r.Owner)), r.Text...)
+}
+
+// decodeRow reads what encodeRow wrote. The result shares nothing with b.
+func decodeRow(b []byte) (*table.JobRow, bool) {
+	if len(b) < 14 {
+		return nil, false
+	}
+	n, used := binary.Uvarint(b[13:])
+	if used <= 0 || n > uint64(len(b)-13-used) {
+		return nil, false
+	}
+	owner := 13 + used
+	return &table.JobRow{
+		Submitted: int64(binary.BigEndian.Uint64(b)), UID: binary.BigEndian.Uint32(b[8:]), IsArray: b[12] == 1, Owner: string(b[owner : owner+int(n)]),
+		Text: slices.Clone(b[owner+int(n):]), IsFinal: true,
+	}, true
+}

@@ -1,0 +1,221 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Act holds, releases, removes, retries, suspends, resumes, signals, reruns, checkpoints, alters, moves or reorders jobs, or has them start out of turn. When it returns, the changes are on disk; what runs is told to end.
+func (s *userService) Act(ctx context.Context, req *wire.ActRequest) (*wire.ActReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := &wire.ActReply{}
+	nodes, parts := s.splitAct(req, who)
+	for i, node := range nodes {
+		var reply *wire.ActReply
+		if node != "" {
+			reply = s.actOnPeer(ctx, node, parts[i], who)
+		} else if reply, err = s.actOnLocal(ctx, parts[i], who); err != nil {
+			return nil, err
+		}
+		all.Results = append(all.Results, reply.GetResults()...)
+	}
+	return all, nil
+}
+
+// actOnLocal acts on jobs of this schedd.
+func (s *Schedd) actOnLocal(ctx context.Context, req *wire.ActRequest, who queue.CallerIdentity) (*wire.ActReply, error) {
+	reply := &wire.ActReply{}
+	allowed, finish, refusal, err := s.checkAlterQuota(ctx, req, who)
+	if err != nil || refusal != nil {
+		return &wire.ActReply{Results: []*wire.ActReply_Result{refusal}}, err
+	}
+	durable := make(chan struct{})
+	var ended []endedJob
+	if aerr := s.callLoop(ctx, func(now time.Time) {
+		defer finish()
+		var chosen []selectionTarget
+		if chosen, err = s.selectTargets(req.GetSelection(), who, true); err != nil {
+			return
+		}
+		if req.GetVerb() == wire.ActRequest_ORDER {
+			reply.Results = append(reply.Results, s.decideReorder(chosen, who, now))
+			chosen = nil
+		}
+		for _, t := range chosen {
+			// A word for several jobs means those of them to which it can be done.
+			if result := s.applyVerb(req, t, who, now, allowed); !t.isPart || result.Error == "" || !isNoop(roost.ErrorKind(result.Kind)) {
+				reply.Results = append(reply.Results, result)
+				if isForgetRequest(req, t, result) {
+					ended = append(ended, endedJob{t.TaskSelector, result})
+				}
+			}
+		}
+		s.afterCommit(func() { close(durable) })
+	}); aerr != nil {
+		s.postEvent(s.daemonContext, loopCall(func(time.Time) { finish() }))
+		return nil, aerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.removeHistoryJobs(ctx, who, ended)
+	for _, r := range reply.GetResults() {
+		if kind := roost.ErrorKind(r.GetKind()); kind == roost.PermissionDenied && r.GetError() != "" {
+			rpc.LogRefusal(ctx, req.GetVerb().String(), errors.New(r.GetError()))
+		}
+	}
+	return reply, s.waitCommitted(ctx, durable)
+}
+
+// applyVerb applies one verb to one target. What of alterations quotas allow is known already.
+func (s *Schedd) applyVerb(req *wire.ActRequest, t selectionTarget, who queue.CallerIdentity, now time.Time, allowed string) *wire.ActReply_Result {
+	result := &wire.ActReply_Result{Id: t.text}
+	var events []queue.JobEvent
+	err := t.err
+	var past *queue.Queue // with a job that is to be run again and has left the queue
+	if err == nil && rerunsEnded(req.GetVerb()) {
+		past = s.historyJob(t.TaskSelector)
+	}
+	if err == nil && req.GetVerb() == wire.ActRequest_RUN && !who.Admin { // also where there is no such job (OpenPBS)
+		err = fmt.Errorf("%v: %w: only who administers has jobs start out of turn", t.TaskSelector, roost.PermissionDenied)
+	}
+	if err == nil && past == nil {
+		err = s.mustBeQueued(t.TaskSelector)
+	}
+	if past != nil {
+		events, err = s.rerunEndedJob(now, who, past, t.TaskSelector, req.GetVerb())
+	} else if err == nil {
+		switch req.GetVerb() {
+		case wire.ActRequest_CHECKPOINT:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = s.requestCheckpoints(now, who, t.TaskSelector)
+		case wire.ActRequest_SIGNAL:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = s.sendSignal(now, who, t.TaskSelector, req.GetSignal())
+		case wire.ActRequest_MESSAGE:
+			result.Id = t.TaskSelector.String()
+			result.Tasks, err = s.sendOutputMessage(now, who, t.TaskSelector, req)
+		default:
+			events, err = s.decideVerb(req, t.TaskSelector, who, now)
+		}
+	}
+	if err != nil && req.GetAgain() && (req.GetVerb() == wire.ActRequest_HOLD || req.GetVerb() == wire.ActRequest_RELEASE) && rpc.KindOf(err) == roost.Conflict {
+		result.Id = t.TaskSelector.String()
+		return result
+	}
+	if err != nil {
+		result.Error, result.Kind, result.Refusal = err.Error(), uint32(rpc.KindOf(err)), pbsRefusal(err)
+		return result
+	}
+	if v := req.GetVerb(); v == wire.ActRequest_CHECKPOINT || v == wire.ActRequest_SIGNAL || v == wire.ActRequest_MESSAGE {
+		return result // that goes to nodes, and changes no state here
+	}
+	before := s.queue.ChangeCount()
+	s.commitEvents(s.markAdmitted(now, events, allowed)...)
+	result.Id, result.Tasks = t.TaskSelector.String(), uint32(s.queue.ChangeCount()-before)
+	if v := req.GetVerb(); v == wire.ActRequest_RUN && len(events) > 0 {
+		result.Tasks = uint32(s.queue.RunNowStatus(t.TaskSelector.Job.Seq).Pending)
+	} else if v == wire.ActRequest_HOLD || v == wire.ActRequest_REMOVE || v == wire.ActRequest_RERUN {
+		result.Tasks += s.runningTasks(t.TaskSelector)
+	}
+	return result
+}
+
+// decideVerb decides on what changes the state of a job.
+func (s *Schedd) decideVerb(req *wire.ActRequest, t queue.TaskSelector, who queue.CallerIdentity, now time.Time) ([]queue.JobEvent, error) {
+	switch v := req.GetVerb(); v {
+	case wire.ActRequest_RELEASE, wire.ActRequest_RETRY, wire.ActRequest_RERUN, wire.ActRequest_RUN:
+		if err := s.checkUncertain(s.queue, t); err != nil {
+			return nil, err
+		}
+	}
+	switch req.GetVerb() {
+	case wire.ActRequest_HOLD:
+		if req.GetForce() {
+			return s.queue.LockTasks(now, who, t, req.GetReason())
+		}
+		return s.queue.HoldTasks(now, who, t, req.GetReason())
+	case wire.ActRequest_RELEASE:
+		if req.GetForce() {
+			return s.queue.UnlockTasks(now, who, t)
+		}
+		return s.queue.ReleaseTasks(now, who, t)
+	case wire.ActRequest_REMOVE:
+		return s.queue.RemoveTasks(now, who, t, req.GetReason(), req.GetForce())
+	case wire.ActRequest_SUSPEND:
+		return s.queue.SuspendTasks(now, who, t, req.GetReason())
+	case wire.ActRequest_RESUME:
+		return s.queue.ResumeTasks(now, who, t)
+	case wire.ActRequest_RERUN:
+		events, err := s.queue.RerunTasks(now, who, t, req.GetForce())
+		if rpc.KindOf(err) == roost.Finished {
+			events, err = s.queue.RetryTasks(now, who, t)
+			return rerunEndedError(s.queue, t, events, err)
+		}
+		return events, err
+	case wire.ActRequest_RUN:
+		return s.queue.RunNow(now, who, t, req.GetNodes())
+	case wire.ActRequest_RETRY:
+		return s.queue.RetryTasks(now, who, t)
+	case wire.ActRequest_ALTER:
+		return s.decideAlter(now, who, t, req.GetAlteration())
+	case wire.ActRequest_MOVE:
+		return s.decideMove(now, who, t, req.GetQueue())
+	}
+	return nil, fmt.Errorf("verb %v: %w", req.GetVerb(), roost.Invalid)
+}
+
+// isNoop is what goes wrong when there is nothing to do.
+func isNoop(k roost.ErrorKind) bool { return k == roost.Finished || k == roost.Conflict }
+
+// runningTasks counts the tasks of a target that run: those that were told to end now change when they have.
+func (s *Schedd) runningTasks(t queue.TaskSelector) (n uint32) {
+	st, ok := s.queue.Status(t.Job.Seq)
+	if !ok {
+		return 0
+	}
+	for state, count := range st.Counts {
+		if roost.TaskState(state).IsActive() {
+			n += uint32(count)
+		}
+	}
+	if n == 0 || len(t.Ranges) == 0 {
+		return n
+	}
+	n = 0
+	for _, r := range t.Ranges {
+		for i := r.First; i <= r.Last && i < s.queue.TaskCount(t.Job.Seq); i++ {
+			if one, ok := s.queue.TaskStatus(t.Job.Task(i)); ok && one.Task.State.IsActive() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// mustBeQueued says why a job that is not in the queue cannot be acted on: it has ended, or never was.
+func (s *Schedd) mustBeQueued(t queue.TaskSelector) error {
+	if _, ok := s.queue.Status(t.Job.Seq); ok && t.Job.Host == s.node.Name {
+		return nil
+	}
+	if t.Job.Host != s.node.Name && s.peerSchedds.hasPeer(t.Job.Host) {
+		return fmt.Errorf("job %v: %w: it is in %s's queue: on %s run roost token --user, then here the line that it prints", t, roost.Unauthenticated, t.Job.Host, t.Job.Host)
+	}
+	if past, _, err := s.history.Job(t.Job.Seq); err == nil && t.Job.Host == s.node.Name {
+		if _, err := past.LocateTasks(t); err != nil {
+			return err
+		}
+		return fmt.Errorf("%v: %w", t, roost.Finished)
+	}
+	return fmt.Errorf("%v: %w: there is no such job here", t, roost.NotFound)
+}

@@ -1,0 +1,208 @@
+package schedd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A script that is too large for a job's ad is kept in a file of its own, below a directory for each user and by the digest of what is in it. It is sent
+// here before the job that names it is submitted, and to a node before an attempt starts there. It goes when no job in the queue names it any more.
+
+// MaxScript is how many bytes a script may have (OpenPBS, jobscript_max_size).
+const MaxScript = 100 << 20
+
+// unusedScriptAge is for how long a script is kept that no job in the queue names: one may be about to, and one that has ended may be run again.
+const unusedScriptAge = 30 * 24 * time.Hour
+
+// scriptChunk is how much of a script goes in one message.
+const scriptChunk = 256 << 10
+
+var scriptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func (s *Schedd) scriptDir(uid uint32) string {
+	return filepath.Join(s.stateDir(), "scripts", strconv.FormatUint(uint64(uid), 10))
+}
+
+// KeepScript takes a script in. When it returns, the script is on disk.
+func (s *userService) KeepScript(stream grpc.ClientStreamingServer[wire.ScriptChunk, wire.ScriptReply]) error {
+	who, err := s.callerOf(stream.Context())
+	if err != nil {
+		return err
+	}
+	if err := s.checkUser(who); err != nil {
+		return err
+	}
+	if err := s.reserve.refusalReason(); err != nil {
+		return err
+	}
+	name, err := storeScript(s.scriptDir(who.UID), MaxScript, func() ([]byte, error) {
+		chunk, err := stream.Recv()
+		return chunk.GetData(), err
+	})
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&wire.ScriptReply{Name: name})
+}
+
+// storeScript writes what comes to a file of that directory, and returns its name. Nothing is left of one that does not come to its end, or has more
+// bytes than most.
+func storeScript(dir string, most int, recv func() ([]byte, error)) (name string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("script: %w", err)
+	}
+	f, err := os.CreateTemp(dir, "new-")
+	if err != nil {
+		return "", fmt.Errorf("script: %w", err)
+	}
+	defer os.Remove(f.Name()) // it has another name, if all went well
+	defer f.Close()
+	digest, size := sha256.New(), 0
+	for {
+		data, err := recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if size += len(data); size > most {
+			return "", fmt.Errorf("script: %w: it has more than %v", roost.Exhausted, roost.Bytes(most))
+		}
+		digest.Write(data)
+		if _, err := f.Write(data); err != nil {
+			return "", fmt.Errorf("script: %w: %w", roost.NoOutput, err)
+		}
+	}
+	name = hex.EncodeToString(digest.Sum(nil))
+	if err := errors.Join(f.Sync(), os.Rename(f.Name(), filepath.Join(dir, name))); err != nil {
+		return "", fmt.Errorf("script: %w", err)
+	}
+	return name, syncDir(dir)
+}
+
+// syncDir has the names in a directory on disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("script: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// checkScripts checks that the scripts that jobs name are here, and their user's.
+func (s *Schedd) checkScripts(who queue.CallerIdentity, specs []queue.SubmitSpec) error {
+	for i := range specs {
+		if _, ok := specs[i].Ad.Lookup(roost.AttrScriptFile); !ok {
+			continue
+		}
+		name, _ := specs[i].Ad.Str(roost.AttrScriptFile)
+		path := filepath.Join(s.scriptDir(who.UID), name)
+		now := time.Now()
+		if !scriptName.MatchString(name) || os.Chtimes(path, now, now) != nil {
+			return fmt.Errorf("job %d: attribute %s: %w: no script of yours is kept under that name", i, roost.AttrScriptFile, roost.Invalid)
+		}
+	}
+	return nil
+}
+
+// sendScript brings an attempt's script to its node.
+func (s *Schedd) sendScript(ctx context.Context, p *nodeConn, a roost.AttemptID, pl sandboxFiles, pace *pacedStream) error {
+	if !scriptName.MatchString(pl.ScriptFile) {
+		return fmt.Errorf("script %q: %w: that is no name of one", pl.ScriptFile, roost.Invalid)
+	}
+	f, err := os.Open(filepath.Join(s.scriptDir(pl.UID), pl.ScriptFile))
+	if err != nil {
+		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	defer f.Close()
+	digest := sha256.New()
+	if _, err := io.Copy(digest, f); err != nil {
+		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	if hex.EncodeToString(digest.Sum(nil)) != pl.ScriptFile {
+		return fmt.Errorf("script: %w: %s is damaged on disk: submit the job again", roost.NoInput, f.Name())
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	put, err := p.client.Put(ctx)
+	if err != nil {
+		return err
+	}
+	chunk := &wire.FileChunk{Schedd: s.node.Name, Attempt: attemptRef(a), Script: true}
+	buf, send := make([]byte, scriptChunk), pace.sendPaced(put.Send)
+	for {
+		if err := send(chunk); err != nil {
+			break // the cause comes with the answer
+		}
+		n, err := f.Read(buf)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("script: %w: %w", roost.NoInput, err)
+		}
+		chunk = &wire.FileChunk{Data: append([]byte(nil), buf[:n]...)}
+	}
+	_, err = put.CloseAndRecv()
+	return rpc.FromStatus(err)
+}
+
+// sweepScripts removes the scripts that no job names any more.
+func (s *Schedd) sweepScripts(ctx context.Context, now time.Time) error {
+	return sweepScripts(filepath.Join(s.stateDir(), "scripts"), now, func() (used []queue.UserScript, err error) {
+		err = s.callLoop(ctx, func(time.Time) { used = s.queue.UserScripts() })
+		return used, err
+	})
+}
+
+// sweepScripts removes what has lain below a directory for long and is not in use. What is in use is asked afterwards: a job that comes meanwhile makes its
+// script young again.
+func sweepScripts(root string, now time.Time, inUse func() ([]queue.UserScript, error)) error {
+	old := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if info, err := d.Info(); err == nil && now.Sub(info.ModTime()) > unusedScriptAge {
+			old[path] = true
+		}
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) || len(old) == 0 {
+		return nil
+	}
+	used, aerr := inUse()
+	if err = errors.Join(err, aerr); err != nil {
+		return err
+	}
+	for _, u := range used {
+		delete(old, filepath.Join(root, strconv.FormatUint(uint64(u.UID), 10), u.Name))
+	}
+	for path := range old {
+		if rerr := os.Remove(path); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package schedd
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// jobWatch follows some jobs for one call. The loop notes what has changed and gives one signal; the call comes and takes it, at its own pace, so a
+// slow reader gets fewer and later news and never holds up the loop.
+type jobWatch struct {
+	jobs    []roost.JobID
+	changed map[roost.JobID]bool // owned by the loop
+	signal  chan struct{}        // holds one token while something has changed
+}
+
+// follow registers a watch with the loop; the jobs count as changed at first.
+func (s *Schedd) startWatch(jobs []roost.JobID) *jobWatch {
+	w := &jobWatch{jobs: jobs, changed: make(map[roost.JobID]bool, len(jobs)), signal: make(chan struct{}, 1)}
+	for _, id := range jobs {
+		if s.watches[id] == nil {
+			s.watches[id] = make(map[*jobWatch]bool)
+		}
+		s.watches[id][w] = true
+		w.changed[id] = true
+	}
+	w.signal <- struct{}{}
+	return w
+}
+
+func (s *Schedd) stopWatch(w *jobWatch) {
+	for _, id := range w.jobs {
+		delete(s.watches[id], w)
+		if len(s.watches[id]) == 0 {
+			delete(s.watches, id)
+		}
+	}
+}
+
+// signalWatches signals the watches of the jobs that have changed, and has the lists tell of them anew.
+func (s *Schedd) signalWatches() {
+	for _, id := range s.queue.TakeChanged() {
+		s.jobTable.markChanged(id.Seq)
+		for w := range s.watches[id] {
+			w.changed[id] = true
+			select {
+			case w.signal <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// Watch tells how the selected jobs fare until all are final.
+func (s *userService) Watch(req *wire.WatchRequest, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	ctx := stream.Context()
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return err
+	}
+	var w *jobWatch
+	var past []*wire.JobStatus
+	if aerr := s.callLoop(ctx, func(time.Time) {
+		var ids []roost.JobID
+		if ids, past, err = s.watchedJobs(req.GetSelection(), who); err == nil {
+			w = s.startWatch(ids)
+		}
+	}); aerr != nil {
+		return aerr
+	}
+	if err != nil {
+		return err
+	}
+	defer s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { s.stopWatch(w) }))
+	for _, status := range past {
+		if err := stream.Send(&wire.WatchEvent{Status: status}); err != nil {
+			return err
+		}
+	}
+	return s.sendChanges(ctx, w, time.Duration(req.GetIntervalMs())*time.Millisecond, stream)
+}
+
+// sendChanges sends the state of changed jobs until all of them are final.
+func (s *userService) sendChanges(ctx context.Context, w *jobWatch, every time.Duration, stream grpc.ServerStreamingServer[wire.WatchEvent]) error {
+	open := len(w.jobs)
+	for open > 0 {
+		select {
+		case <-w.signal:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.daemonContext.Done():
+			return s.stoppingError(ctx)
+		}
+		var events []*wire.WatchEvent
+		var closed int
+		if err := s.callLoopDurable(ctx, func(time.Time) { events, closed = s.takeChanges(w) }); err != nil {
+			return err
+		}
+		for _, e := range events {
+			if err := stream.Send(e); err != nil {
+				return err
+			}
+		}
+		if open -= closed; open > 0 && every > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(every):
+			}
+		}
+	}
+	return nil
+}
+
+// takeChanges takes what has changed for a watch. Jobs that are final are not watched further.
+func (s *Schedd) takeChanges(w *jobWatch) (events []*wire.WatchEvent, closed int) {
+	for _, id := range w.jobs {
+		if !w.changed[id] {
+			continue
+		}
+		delete(w.changed, id)
+		status, final := s.jobStatus(id)
+		if status == nil {
+			continue
+		}
+		events = append(events, &wire.WatchEvent{Status: status, Failed: s.failedTaskSample(id)})
+		if final && s.watches[id][w] {
+			closed++
+			delete(s.watches[id], w)
+		}
+	}
+	return events, closed
+}

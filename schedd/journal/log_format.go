@@ -1,0 +1,191 @@
+package journal
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/boltfile"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Each event of a batch has a checksum of its own beside that of the batch: where a bit has flipped, one event of one job is damaged, and not all that was
+// written with it.
+
+var crcTable = crc32.MakeTable(crc32.Castagnoli)
+
+// errDamaged is that an event's checksum is wrong.
+var errDamaged = errors.New("its checksum is wrong")
+
+func appendEvent(batch, raw []byte) []byte {
+	batch = binary.AppendUvarint(batch, uint64(len(raw)))
+	return append(binary.BigEndian.AppendUint32(batch, crc32.Checksum(raw, crcTable)), raw...)
+}
+
+// eachEvent calls f with each event of a batch.
+func eachEvent(batch []byte, f func(raw []byte) error) error {
+	return eachPiece(batch, 4, func(sum, raw []byte) error {
+		if binary.BigEndian.Uint32(sum) != crc32.Checksum(raw, crcTable) {
+			return fmt.Errorf("event of job %d: %w", queue.EncodedJob(raw), errDamaged)
+		}
+		return f(raw)
+	})
+}
+
+// eachPiece calls f with each piece of a batch, and the bytes between it and its length.
+func eachPiece(batch []byte, between int, f func(before, raw []byte) error) error {
+	for len(batch) > 0 {
+		n, used := binary.Uvarint(batch)
+		if used <= 0 || n > uint64(len(batch)) || uint64(len(batch)-used) < n+uint64(between) {
+			return fmt.Errorf("a batch of %d bytes ends in the middle of an event", len(batch))
+		}
+		before, raw := batch[used:used+between], batch[used+between:]
+		if err := f(before, raw[:n]); err != nil {
+			return err
+		}
+		batch = raw[n:]
+	}
+	return nil
+}
+
+// salvagedBatch is what can be read of a damaged batch.
+type salvagedBatch struct {
+	events      [][]byte // that are whole, or can be put right
+	corrected   []uint64 // jobs of events that can be
+	unknownLost bool     // one cannot be, and of which job it is nobody knows: the bits that have flipped may be those of its number
+}
+
+func salvageBatch(batch []byte) (s salvagedBatch) {
+	err := eachPiece(batch, 4, func(sum, raw []byte) error {
+		event, one := correctEvent(binary.BigEndian.Uint32(sum)^crc32.Checksum(raw, crcTable), raw)
+		switch {
+		case event == nil:
+			s.unknownLost = true
+			return nil
+		case one:
+			s.corrected = append(s.corrected, queue.EncodedJob(event))
+		}
+		s.events = append(s.events, event)
+		return nil
+	})
+	s.unknownLost = s.unknownLost || err != nil // where an event begins cannot be told from some place on
+	return s
+}
+
+// correctEvent returns an event as it was, by how far its checksum is from what it should be: itself where that is 0, or with the one bit put right that has
+// flipped. nil: there is more damage.
+func correctEvent(difference uint32, raw []byte) (event []byte, corrected bool) {
+	if difference == 0 {
+		return raw, false
+	}
+	at, one := boltfile.FlippedBit(difference, len(raw))
+	if !one {
+		return nil, false
+	}
+	event = cloneBytes(raw)
+	if at >= 0 {
+		event[at/8] ^= 1 << (at % 8)
+	}
+	if _, err := queue.DecodeEvent(event); err != nil {
+		return nil, false
+	}
+	return event, true
+}
+
+// fileKind is what dbfile must know of the log of a schedd.
+func fileKind(host string) boltfile.ContentKind {
+	return boltfile.ContentKind{
+		Description: "job log", InitialMap: initialMap,
+		Buckets: []string{string(bucketLog), string(bucketJobs), string(bucketEvents), string(bucketCounters)},
+		Name:    func(d *boltfile.DamageFinding) string { return damageName(host, d) },
+		Convert: convertRecord,
+	}
+}
+
+// convertRecord makes a record of format 1 one of now: batches had no checksums of events, and the counters lay beside the format.
+func convertRecord(bucket string, key, value []byte, put func(bucket string, key, value []byte)) error {
+	switch bucket {
+	case "meta":
+		put(string(bucketCounters), key, value)
+	case string(bucketLog):
+		var batch []byte
+		if err := eachPiece(value, 0, func(_, raw []byte) error {
+			batch = appendEvent(batch, raw)
+			return nil
+		}); err != nil {
+			return err
+		}
+		put(bucket, key, batch)
+	default:
+		put(bucket, key, value)
+	}
+	return nil
+}
+
+// damageName names what a damage hits.
+func damageName(host string, d *boltfile.DamageFinding) string {
+	job := func(seq uint64) string { return "job " + roost.JobID{Seq: seq, Host: host}.String() }
+	switch d.Bucket {
+	case string(bucketJobs):
+		first, last, some := jobRange(d)
+		switch {
+		case !some:
+			return "jobs"
+		case first == last:
+			return job(first)
+		case last == 0:
+			return "all jobs from " + job(first) + " on"
+		}
+		return fmt.Sprintf("%s to %s", job(first), job(last))
+	case string(bucketEvents):
+		if first, last, some := jobRange(d); some && first == last {
+			return "what happened to " + job(first)
+		}
+		return "what happened to jobs"
+	case string(bucketLog):
+		name := "the newest events"
+		if len(d.From) == 8 && !d.IsRange {
+			name = fmt.Sprintf("batch %d of the newest events", binary.BigEndian.Uint64(d.From))
+		}
+		if d.Corrected {
+			return name
+		}
+		s := salvageBatch(d.Raw)
+		var hit []string
+		for _, seq := range s.corrected {
+			hit = append(hit, job(seq))
+		}
+		if s.unknownLost {
+			hit = append(hit, "a job that cannot be told")
+		}
+		if len(hit) > 0 {
+			name += ", an event of " + strings.Join(hit, ", ")
+		}
+		return name
+	}
+	return ""
+}
+
+// jobRange is which jobs a damage hits: last is 0 where all from first on are; some is false where that is not known.
+func jobRange(d *boltfile.DamageFinding) (first, last uint64, some bool) {
+	number := func(key []byte) uint64 {
+		if len(key) < 8 {
+			return 0
+		}
+		return binary.BigEndian.Uint64(key)
+	}
+	switch {
+	case !d.IsRange:
+		return number(d.From), number(d.From), true
+	case d.From == nil && d.To == nil:
+		return 0, 0, false
+	}
+	first, last = max(1, number(d.From)), number(d.To)
+	if len(d.To) == 8 && last > first { // the end is not one of them
+		last--
+	}
+	return first, last, true
+}

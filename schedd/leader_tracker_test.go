@@ -1,0 +1,81 @@
+package schedd
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestNewLeader holds that the schedd leaves a leader that answers, but was followed by another, for that one; that it finds one of which it only
+// hears by the others; and that it stays where it is while a replica has old news.
+func TestNewLeader(t *testing.T) {
+	p := newPool(t)
+	receiveNext(t, p.asked.openedEpochs, "the first conversation")
+	at := func(name string) string { return "unix:" + filepath.Join(p.node.Dir, name+".sock") }
+	unrelated := serveNegotiator(t, at("stranger"), nodeName, at("startd"))
+	unrelated.reportLeader(&wire.LeaderNews{Epoch: 2, Leads: true})
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 2, Leader: at("stranger")})
+	receiveNext(t, p.asked.closedEpochs, "the end of the conversation with the old leader")
+	if epoch := receiveNext(t, unrelated.openedEpochs, "the conversation with the new leader"); epoch != 2 {
+		t.Errorf("the epoch is %d", epoch)
+	}
+	p.submit("k", 1, "")
+	receiveNext(t, p.startd.activated, "an attempt, granted by the new leader")
+
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0]}) // old news
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 2, Leader: at("stranger")})
+	unrelated.reportLeader(&wire.LeaderNews{Epoch: 2})
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 3, Leads: true, Leader: p.node.Negotiators[0]})
+	receiveNext(t, unrelated.closedEpochs, "the end of the conversation with the second leader")
+	if epoch := receiveNext(t, p.asked.openedEpochs, "the conversation with the third leader"); epoch != 3 {
+		t.Errorf("the epoch is %d", epoch)
+	}
+}
+
+// TestSilentNegotiator holds that a negotiator which does not speak again when it has promised to is connected to anew, with all that was on the
+// connection: it may be one that the network has swallowed.
+func TestSilentNegotiator(t *testing.T) {
+	p := newPool(t)
+	receiveNext(t, p.asked.openedEpochs, "the first conversation")
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0], WithinMs: 1})
+	receiveNext(t, p.asked.closedEpochs, "the end of the conversation on the silent connection")
+	p.asked.reportLeader(&wire.LeaderNews{Epoch: 1, Leads: true, Leader: p.node.Negotiators[0]})
+	receiveNext(t, p.asked.openedEpochs, "the conversation on the next connection")
+	p.submit("k", 1, "")
+	receiveNext(t, p.startd.activated, "an attempt")
+}
+
+// TestNegotiatorStreamBreaks holds that a leader which ends the conversation is asked again.
+func TestNegotiatorStreamBreaks(t *testing.T) {
+	p := newPool(t)
+	receiveNext(t, p.asked.openedEpochs, "the first conversation")
+	p.asked.endStreams()
+	receiveNext(t, p.asked.closedEpochs, "its end")
+	receiveNext(t, p.asked.openedEpochs, "the second conversation")
+}
+
+// TestReportsLimitedGrants holds that a leader hears at once which grants with licences of its predecessor are claims by now, and which are still in hand; and
+// that the machine is told until when such a grant may be claimed.
+func TestReportsLimitedGrants(t *testing.T) {
+	p := newPool(t)
+	if h := receiveNext(t, p.asked.hellos, "the first hello"); !h.GetLists() || len(h.GetGrants()) > 0 {
+		t.Errorf("it begins with %v", h)
+	}
+	p.asked.mu.Lock()
+	p.asked.claimBy = 77
+	p.asked.mu.Unlock()
+	p.submit("k", 1, "")
+	if claimRequest := receiveNext(t, p.startd.claimRequests, "a wish for a claim"); claimRequest.GetClaimBy() != 77 {
+		t.Errorf("asks for a claim until %d", claimRequest.GetClaimBy())
+	}
+	receiveNext(t, p.startd.activated, "an attempt")
+	p.asked.endStreams()
+	h := receiveNext(t, p.asked.hellos, "the second hello")
+	if len(h.GetGrants()) != 1 || !h.GetLists() {
+		t.Fatalf("a claim was made of grant 1, and the next leader hears %v", h)
+	}
+	if g := h.GetGrants()[0]; g.GetGrant() != 1 || g.GetEpoch() != 1 || !g.GetClaimed() || g.GetAdSequence() != 1 {
+		t.Errorf("the claim is told of as %v", g)
+	}
+}

@@ -1,0 +1,328 @@
+package schedd
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/history"
+	"github.com/roost-batch/roost/schedd/journal"
+	"github.com/roost-batch/roost/schedd/notify"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// EffectRunner is what a LoopCore has done by others.
+type EffectRunner interface {
+	// Connect begins to keep up a session with a node, until Disconnect.
+	Connect(node, address string)
+	Disconnect(node string)
+	// Collect brings the output of an attempt home, which LoopCore.OutputFetched is to be told of.
+	Collect(node string, a roost.AttemptID, exited *wire.Exited)
+	// Past says whether a job is in the history, and whether it ended well.
+	Past(seq uint64) (succeeded, known bool)
+	// PastKey lists the jobs in the history that were submitted with a key.
+	PastKey(key string) []roost.JobID
+	// Archive puts jobs into the history, which LoopCore.Archived is to be told of.
+	Archive(b *PendingArchive)
+	// Secret makes that of the keys of a job's images.
+	Secret() []byte
+}
+
+// PendingArchive is jobs on their way from the queue into the history.
+type PendingArchive struct {
+	records  []history.JobRecord
+	firstSeq map[uint64]int
+}
+
+// Each calls f with the number of each job, and the key that it was submitted with.
+func (b *PendingArchive) Each(f func(seq uint64, key string)) {
+	for i := range b.records {
+		f(b.records[i].Seq, b.records[i].Key)
+	}
+}
+
+// LoopCore is a schedd without its goroutines, its network, its disk and its clocks: the daemon's own loop, as one turns it by hand. The simulator does, so that
+// what it plays is what runs. Each method that has a ClockReading begins a turn; at its end RunTurn is called, and then Batch says what is to be written, if anything
+// is: nothing that a turn has decided leaves before that is on disk, and Committed was called.
+//
+// What a LoopCore leaves out is what happens around the loop: users' files, images of processes, notices, lists of jobs, neighbours, distributed placement.
+type LoopCore struct {
+	schedd       *Schedd
+	effects      EffectRunner
+	pendingCalls []loopCall
+	waitingSince time.Time // waitingSince when facts for which nobody waits wait for the disk; zero: there are none
+}
+
+// ClockReading is one instant on the schedd's two clocks.
+type ClockReading struct {
+	Now  time.Time
+	Boot dispatch.BootTime // CLOCK_BOOTTIME
+}
+
+// StartdSession is one conversation with a startd.
+type StartdSession struct {
+	stream *startdSession
+	node   string
+}
+
+// NegotiatorSession is one conversation with the leader of the negotiators.
+type NegotiatorSession struct{ out *sendQueue[*wire.FromSchedd] }
+
+// NewCore returns a schedd that has read q from its log. Starts counts its starts, so that the sessions of this one are numbered above those of all before.
+// past is the highest number of a job in the history, and started is when this start was. Leases are renewed after renew at the latest; 0: after the usual time.
+func NewCore(name, domain string, lease, renew time.Duration, q *queue.Queue, starts, past uint64, started time.Time, beyond EffectRunner) *LoopCore {
+	node := &config.Node{Name: name, FileSystemDomain: domain, Schedd: &config.ScheddSettings{Socket: name, JobLease: lease}}
+	s := newSchedd(node, nil, slog.New(slog.DiscardHandler), started)
+	s.daemonContext, s.queue, s.lastHistorySeq, s.notifier, s.users = context.Background(), q, past, new(notify.Notifier), newUserAgents()
+	s.sessions.Store(starts << incarnationBits)
+	opt := dispatch.DefaultOptions()
+	if renew > 0 {
+		opt.RenewEvery = renew
+	}
+	s.dispatch = dispatch.New(jobQueueAdapter{s}, opt)
+	c := &LoopCore{schedd: s, effects: beyond}
+	s.effects = simEffects{c}
+	return c
+}
+
+// ResumeLogged takes up what the log knows as under way. It is called once, before anything else.
+func (c *LoopCore) ResumeLogged(m ClockReading) {
+	c.setClock(m)
+	c.schedd.resumeLogged()
+	c.noteWaiting(m)
+}
+
+// simEffects is what the loop of a LoopCore has done elsewhere.
+type simEffects struct{ *LoopCore }
+
+func (d simEffects) connect(node, address string) *nodeConn {
+	d.effects.Connect(node, address)
+	return &nodeConn{name: node, address: address, stop: func() { d.effects.Disconnect(node) }}
+}
+
+func (d simEffects) postLater(o loopCall) { d.pendingCalls = append(d.pendingCalls, o) }
+
+func (d simEffects) fetchOutput(c *outputFetch) {
+	if err := c.checkManifest(); err != nil {
+		d.postLater(func(now time.Time) {
+			d.schedd.onOutputStored(outputStored{c.peer.name, c.attempt, c.exited, err, nil}, now)
+		})
+		return
+	}
+	d.effects.Collect(c.peer.name, c.attempt, c.exited)
+}
+
+func (d simEffects) archive(records []history.JobRecord, before map[uint64]int) {
+	d.effects.Archive(&PendingArchive{records, before})
+}
+
+func (c *LoopCore) setClock(m ClockReading) { c.schedd.clock = clockReading{m.Now, m.Boot} }
+
+// handleEvent takes one piece of news in.
+func (c *LoopCore) handleEvent(m ClockReading, event any) {
+	c.setClock(m)
+	c.schedd.handle(event, m.Now)
+}
+
+// GreetingMessage is the first message of a session with a machine.
+func (c *LoopCore) GreetingMessage(machine string) *wire.SessionHello {
+	return c.schedd.greetingMessage(machine)
+}
+
+// SessionOpened takes in that somebody has answered the greeting; nil: it is another than the node that was wanted, and there is no session.
+func (c *LoopCore) SessionOpened(m ClockReading, node string, welcome *wire.SessionWelcome) *StartdSession {
+	if checkWelcome(node, welcome) != nil {
+		return nil
+	}
+	v := &StartdSession{&startdSession{out: newSendQueue[*wire.ToStartd]()}, node}
+	c.handleEvent(m, sessionOpened{node, v.stream, welcome})
+	return v
+}
+
+// StartdReport takes in one message of a session, and SessionClosed its end.
+func (c *LoopCore) StartdReport(m ClockReading, v *StartdSession, message *wire.FromStartd) {
+	c.handleEvent(m, startdMessage{v.node, v.stream, message, 0})
+}
+
+// SessionClosed takes in the end of a session.
+func (c *LoopCore) SessionClosed(m ClockReading, v *StartdSession) {
+	c.handleEvent(m, sessionClosed{v.node, v.stream, roost.Unavailable})
+}
+
+// TakeMessages returns what is to be sent on a session.
+func (v *StartdSession) TakeMessages() []*wire.ToStartd { return v.stream.out.takeAll() }
+
+// HelloMessage is the first message of a conversation with a negotiator.
+func (c *LoopCore) HelloMessage() *wire.ScheddHello { return c.schedd.helloMessage() }
+
+// NegotiatorConnected takes in that the leader has answered the hello.
+func (c *LoopCore) NegotiatorConnected(m ClockReading, epoch uint64, name, address string) *NegotiatorSession {
+	t := &NegotiatorSession{newSendQueue[*wire.FromSchedd]()}
+	c.handleEvent(m, negotiatorConnected{epoch, name, address, t.out})
+	return t
+}
+
+// NegotiatorReport takes in one message of the leader, and NegotiatorDisconnected the end of the conversation.
+func (c *LoopCore) NegotiatorReport(m ClockReading, t *NegotiatorSession, message *wire.ToSchedd) {
+	c.handleEvent(m, negotiatorMessage{t.out, message})
+}
+
+// NegotiatorDisconnected takes in the end of a conversation with the leader.
+func (c *LoopCore) NegotiatorDisconnected(m ClockReading, t *NegotiatorSession) {
+	c.handleEvent(m, negotiatorDisconnected{t.out, roost.Unavailable})
+}
+
+// TakeMessages returns what is to be sent to the leader.
+func (t *NegotiatorSession) TakeMessages() []*wire.FromSchedd { return t.out.takeAll() }
+
+// Submit takes jobs in; done is called with their ids when they are on disk. Where administrators have set quotas it refuses: the leader would have to be
+// asked first.
+func (c *LoopCore) Submit(m ClockReading, who queue.CallerIdentity, key string, specs []queue.SubmitSpec, done func(ids []roost.JobID, repeated bool)) error {
+	c.setClock(m)
+	s, limits := c.schedd, c.submitLimits()
+	if n := s.negotiator; !s.queue.HasSubmission(who, key, limits) {
+		e := &queueAdmission{submitter: who, groups: func() []string { return nil }, fullQueues: map[string]bool{}, policy: s.cellPolicy()}
+		if n == nil || n.admission.policy == nil {
+			markUnchecked(specs)
+		} else if e.policy.GetAdmission() {
+			return roost.Unavailable
+		}
+		if err := e.admitJobs(specs); err != nil {
+			return err
+		}
+	}
+	events, ids, repeated, err := s.queue.SubmitJobs(m.Now, who, key, specs, limits)
+	if err != nil {
+		return err
+	}
+	s.commitEvents(events...)
+	s.afterCommit(func() { done(ids, repeated) })
+	return nil
+}
+
+func (c *LoopCore) submitLimits() queue.SubmitLimits {
+	l := c.schedd.submitLimits()
+	l.NewSecret, l.JobsByKey = c.effects.Secret, c.effects.PastKey
+	l.PastJob = func(seq uint64) (ended, succeeded, known bool) {
+		succeeded, known = c.effects.Past(seq)
+		return known, succeeded, known
+	}
+	return l
+}
+
+// Act does what a user wishes; done is called when it is on disk.
+func (c *LoopCore) Act(m ClockReading, verb wire.ActRequest_Verb, who queue.CallerIdentity, t queue.TaskSelector, done func()) error {
+	c.setClock(m)
+	events, err := c.schedd.decideVerb(&wire.ActRequest{Verb: verb}, t, who, m.Now)
+	if err != nil {
+		return err
+	}
+	c.schedd.commitEvents(events...)
+	c.schedd.afterCommit(done)
+	return nil
+}
+
+// OutputFetched takes in that the output of an attempt is here, or why it is not.
+func (c *LoopCore) OutputFetched(m ClockReading, node string, a roost.AttemptID, exited *wire.Exited, err error) {
+	c.handleEvent(m, outputStored{node: node, attempt: a, exited: exited, err: err})
+}
+
+// Archived takes in that jobs are in the history.
+func (c *LoopCore) Archived(m ClockReading, b *PendingArchive) {
+	c.setClock(m)
+	c.schedd.removeArchived(m.Now, b.records, b.firstSeq, nil)
+}
+
+// RunTurn does what follows from the news since the last.
+func (c *LoopCore) RunTurn(m ClockReading) {
+	c.setClock(m)
+	later := c.pendingCalls
+	c.pendingCalls = nil
+	for _, o := range later {
+		o(m.Now)
+	}
+	c.schedd.react(m.Now)
+	c.noteWaiting(m)
+}
+
+// noteWaiting notes since when something waits for the disk.
+func (c *LoopCore) noteWaiting(m ClockReading) {
+	if c.waitingSince.IsZero() && !c.schedd.pending.isEmpty() {
+		c.waitingSince = m.Now
+	}
+}
+
+// HasPendingCalls reports whether ops wait for another turn.
+func (c *LoopCore) HasPendingCalls() bool { return len(c.pendingCalls) > 0 }
+
+// Tick does what time asks for.
+func (c *LoopCore) Tick(m ClockReading) {
+	c.setClock(m)
+	c.schedd.tick()
+	c.noteWaiting(m)
+}
+
+// NextTick is how long after m Tick is due if nothing happens before, and no longer than so long; 0: than a daemon sleeps, which is a second.
+func (c *LoopCore) NextTick(m ClockReading, most time.Duration) time.Duration {
+	return c.schedd.tickDelay(clockReading{m.Now, m.Boot}, cmp.Or(most, maxTick))
+}
+
+// BecameIdle reports, once, whether a claim has become idle: then the time of the next tick has to be asked for anew.
+func (c *LoopCore) BecameIdle() bool { return c.schedd.dispatch.BecameIdle() }
+
+// CommitBatch is what is to be committed together.
+type CommitBatch struct{ batch *commitBatch }
+
+// Events are the facts of a batch, and Snapshots what a checkpoint of the log writes with them, by job: nil for one that has left the queue.
+func (b *CommitBatch) Events() []queue.JobEvent { return b.batch.events }
+
+// Checkpoint is what is to be written with the events, if the log is to begin anew; nil if it is not.
+func (b *CommitBatch) Checkpoint() *journal.QueueCheckpoint { return b.batch.checkpoint }
+
+// Nodes are those to whom something is said that rests on a batch, in order.
+func (b *CommitBatch) Nodes() []string {
+	var all []string
+	for _, m := range b.batch.messages {
+		all = append(all, m.node)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Batch returns what is to be committed now, nil if nothing is or it can wait for company: then until when, and false if there is nothing at all. As long as a
+// batch is being written no other is to be taken.
+func (c *LoopCore) Batch(now time.Time) (b *CommitBatch, by time.Time, waits bool) {
+	p := c.schedd.pending
+	if p.isEmpty() {
+		return nil, by, false
+	}
+	if by = c.waitingSince.Add(lazyCommitDelay); !p.urgent && now.Before(by) {
+		return nil, by, true
+	}
+	c.schedd.pending, c.waitingSince = &commitBatch{}, time.Time{}
+	return &CommitBatch{p}, by, false
+}
+
+// Committed is called when a batch is on disk, and says how large the log is since its last checkpoint, in bytes. What rests on the batch is in the sessions
+// with its Nodes then.
+func (c *LoopCore) Committed(b *CommitBatch, size int) {
+	c.schedd.logSize.Store(int64(size))
+	for _, m := range b.batch.messages {
+		m.to.out.enqueue(m.message)
+	}
+	for _, f := range b.batch.callbacks {
+		f()
+	}
+}
+
+// Queue and Dispatch are the books. The caller only reads them.
+func (c *LoopCore) Queue() *queue.Queue { return c.schedd.queue }
+
+// Dispatch is what is known of the claims. The caller only reads it.
+func (c *LoopCore) Dispatch() *dispatch.Dispatcher { return c.schedd.dispatch }

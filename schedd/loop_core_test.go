@@ -1,0 +1,116 @@
+package schedd
+
+import (
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// steppedSchedd is a schedd that a test turns, and what it has had done.
+type steppedSchedd struct {
+	*testing.T
+	core          *LoopCore
+	at            ClockReading
+	connected     []string
+	archived      []*PendingArchive
+	notifiedNodes []string // the nodes that the last batch had words for
+}
+
+func (h *steppedSchedd) Connect(node, _ string)                        { h.connected = append(h.connected, node) }
+func (h *steppedSchedd) Disconnect(string)                             {}
+func (h *steppedSchedd) Collect(string, roost.AttemptID, *wire.Exited) { h.Error("there is no output") }
+func (h *steppedSchedd) Past(uint64) (bool, bool)                      { return false, false }
+func (h *steppedSchedd) PastKey(string) []roost.JobID                  { return nil }
+func (h *steppedSchedd) Archive(b *PendingArchive)                     { h.archived = append(h.archived, b) }
+func (h *steppedSchedd) Secret() []byte                                { return make([]byte, 32) }
+
+// commitTurn ends the turn, and commits what it has decided; it returns what the facts were.
+func (h *steppedSchedd) commitTurn() (what []queue.EventType) {
+	h.Helper()
+	h.core.RunTurn(h.at)
+	h.at.Now, h.at.Boot = h.at.Now.Add(lazyCommitDelay), h.at.Boot+lazyCommitDelay
+	b, _, _ := h.core.Batch(h.at.Now)
+	if b == nil {
+		h.Fatal("there is nothing to be written")
+	}
+	for _, e := range b.Events() {
+		what = append(what, e.Type)
+	}
+	h.core.Committed(b, 0)
+	h.notifiedNodes = b.Nodes()
+	return what
+}
+
+// TestLoopCore turns a schedd by hand, from a submission until the job is in the history: what is decided leaves when it is on disk.
+func TestLoopCore(t *testing.T) {
+	h := &steppedSchedd{T: t, at: ClockReading{time.Unix(1_000_000, 0), time.Hour}}
+	h.core = NewCore("s", "domain", 40*time.Minute, 0, queue.New("s"), 1, 0, h.at.Now, h)
+	h.core.ResumeLogged(h.at)
+	ad := classad.New()
+	ad.SetString(roost.AttrCmd, "/bin/true")
+	ad.SetString(roost.AttrFileSystemDomain, "domain")
+	var ids []roost.JobID
+	who := queue.CallerIdentity{User: "ada", UID: 1000, GID: 1000, Host: "s"}
+	if err := h.core.Submit(h.at, who, "key", []queue.SubmitSpec{{Ad: ad, Count: 1}}, func(all []roost.JobID, _ bool) { ids = all }); err != nil {
+		t.Fatal(err)
+	}
+	if len(ids) > 0 {
+		t.Fatal("the id was told before it was on disk")
+	}
+	if h.commitTurn(); len(ids) != 1 || ids[0].Seq != 1 || len(h.notifiedNodes) > 0 {
+		t.Fatalf("the ids are %v, and something is said to %v", ids, h.notifiedNodes)
+	}
+	negotiatorSession := h.core.NegotiatorConnected(h.at, 7, "head", "head:1")
+	h.core.RunTurn(h.at)
+	var request uint64
+	for _, m := range negotiatorSession.TakeMessages() {
+		if r := m.GetRequest(); r.GetWanted() == 1 && r.GetOwner() == "ada" {
+			request = r.GetId()
+		}
+	}
+	h.core.NegotiatorReport(h.at, negotiatorSession, &wire.ToSchedd{Of: &wire.ToSchedd_Grant{Grant: &wire.Grant{
+		Id: 1, Epoch: 7, Request: request, Node: "n1", Address: "n1", Resources: &wire.Resources{MilliCpu: 1000, Memory: 1 << 20},
+	}}})
+	h.core.RunTurn(h.at)
+	if len(h.connected) != 1 || h.connected[0] != "n1" {
+		t.Fatalf("it connected to %v", h.connected)
+	}
+	v := h.core.SessionOpened(h.at, "n1", &wire.SessionWelcome{Node: "n1", FileSystemDomain: "domain"})
+	h.commitTurn()
+	if m := v.TakeMessages(); len(m) != 1 || m[0].GetClaim().GetGrant() != 1 || len(h.notifiedNodes) != 1 || h.notifiedNodes[0] != "n1" {
+		t.Fatalf("the node was told %v, and %v of it", m, h.notifiedNodes)
+	}
+	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Claim{Claim: &wire.ClaimReply{Grant: 1, Epoch: 7, Claim: 5, AdSequence: 1}}})
+	h.core.RunTurn(h.at)
+	if m := v.TakeMessages(); len(m) > 0 {
+		t.Fatalf("the node was told %v before the assignment was on disk", m)
+	}
+	if what := h.commitTurn(); what[0] != queue.Assigned {
+		t.Fatalf("it wrote %v", what)
+	}
+	m := v.TakeMessages()
+	a := m[0].GetActivate().GetAttempt()
+	if a.GetJob() != 1 || a.GetAttempt() != 1 {
+		t.Fatalf("the node was told %v", m)
+	}
+	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Started{Started: &wire.Started{Attempt: a}}})
+	h.core.StartdReport(h.at, v, &wire.FromStartd{Of: &wire.FromStartd_Exited{Exited: &wire.Exited{Attempt: a, Status: &wire.ExitStatus{}}}})
+	h.commitTurn()
+	if m := v.TakeMessages(); len(m) != 1 || len(m[0].GetAcknowledge().GetAttempts()) != 1 {
+		t.Fatalf("the node was told %v", m)
+	}
+	h.at.Now, h.at.Boot = h.at.Now.Add(archiveDelay), h.at.Boot+archiveDelay
+	h.core.Tick(h.at)
+	h.commitTurn()
+	if len(h.archived) != 1 {
+		t.Fatalf("%d times something was put into the history", len(h.archived))
+	}
+	h.core.Archived(h.at, h.archived[0])
+	if what := h.commitTurn(); what[0] != queue.Purged || h.core.Queue().Len() != 0 {
+		t.Fatalf("it wrote %v, and %d jobs are in the queue", what, h.core.Queue().Len())
+	}
+}

@@ -1,0 +1,124 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// unreachableError is that a neighbour does not answer, and why. It is not the answer to what was asked.
+type unreachableError struct{ cause error }
+
+func (e *unreachableError) Error() string { return e.cause.Error() }
+func (e *unreachableError) Unwrap() error { return roost.Unavailable }
+
+func isUnreachable(err error) bool {
+	var s *unreachableError
+	return errors.As(err, &s)
+}
+
+// callPeer asks a neighbour something.
+func (s *Schedd) callPeer(ctx context.Context, name string, f func(context.Context, wire.NeighbourClient) error) error {
+	conn, err := s.peerSchedds.connTo(ctx, name)
+	if err != nil {
+		if errors.Is(err, roost.NotFound) {
+			return err
+		}
+		return &unreachableError{err}
+	}
+	err = f(ctx, wire.NewNeighbourClient(conn))
+	if err == nil || errors.Is(err, io.EOF) {
+		s.peerSchedds.markReachable(name, conn)
+		return nil
+	}
+	err = rpc.FromStatus(err)
+	switch {
+	case ctx.Err() != nil && context.Cause(ctx) != errPeerSilent:
+		return ctx.Err()
+	case context.Cause(ctx) == errPeerSilent:
+		s.peerSchedds.markUnreachable(name, conn)
+		return &unreachableError{fmt.Errorf("%w within %v", errPeerSilent, peerTimeout)}
+	case errors.Is(err, roost.Unavailable):
+		s.peerSchedds.markUnreachable(name, conn)
+		return &unreachableError{fmt.Errorf("%w: %s", errPeerSilent, trimGRPCPrefix(err))}
+	}
+	s.peerSchedds.markReachable(name, conn)
+	return err
+}
+
+// trimGRPCPrefix takes the layers of gRPC off the reason that a connection failed.
+func trimGRPCPrefix(err error) string {
+	text := err.Error()
+	for _, layer := range []string{"connection error: ", "desc = ", "connect: "} {
+		if i := strings.LastIndex(text, layer); i >= 0 {
+			text = text[i+len(layer):]
+		}
+	}
+	return strings.Trim(text, `"`)
+}
+
+// queryPeer passes on the rows of a neighbour: only those of its own jobs, for it speaks for no others.
+func (s *Schedd) queryPeer(ctx context.Context, name string, q *wire.NeighbourQuery, to func(*wire.JobStatus) error) error {
+	return s.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+		stream, err := client.Query(ctx, q)
+		return forwardStream(stream, err, func(row *wire.JobStatus) error {
+			if host, _ := s.remoteHost(row.GetId()); host != name && row.GetRefused() == nil {
+				return nil
+			}
+			return to(row)
+		})
+	})
+}
+
+// forwardStream hands over what a stream brings.
+func forwardStream[T any](from grpc.ServerStreamingClient[T], err error, to func(*T) error) error {
+	for err == nil {
+		var m *T
+		if m, err = from.Recv(); err == nil {
+			err = to(m)
+		}
+	}
+	return err
+}
+
+// callPeerWithin asks a single neighbour, which has to say something within its patience; alive is to be called when it does.
+func (s *Schedd) callPeerWithin(ctx context.Context, name string, f func(ctx context.Context, client wire.NeighbourClient, alive func()) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	late := time.AfterFunc(peerTimeout, func() { cancel(errPeerSilent) })
+	defer late.Stop()
+	err := s.callPeer(ctx, name, func(ctx context.Context, client wire.NeighbourClient) error {
+		return f(ctx, client, func() { late.Reset(peerTimeout) })
+	})
+	if isUnreachable(err) {
+		return fmt.Errorf("%s %w", name, err)
+	}
+	return err
+}
+
+func (s *Schedd) whyPeer(ctx context.Context, host string, req *wire.WhyRequest) (reply *wire.WhyReply, err error) {
+	err = s.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, _ func()) (err error) {
+		reply, err = client.Why(ctx, req)
+		return err
+	})
+	return reply, err
+}
+
+func (s *Schedd) peerEvents(ctx context.Context, host string, req *wire.EventsRequest, to func(*wire.JobEvent) error) error {
+	return s.callPeerWithin(ctx, host, func(ctx context.Context, client wire.NeighbourClient, alive func()) error {
+		stream, err := client.Events(ctx, req)
+		return forwardStream(stream, err, func(e *wire.JobEvent) error {
+			alive()
+			return to(e)
+		})
+	})
+}

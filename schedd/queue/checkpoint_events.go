@@ -1,0 +1,116 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// What is decided of checkpoints, and of freezing.
+
+// maxJobFailures bounds how many reasons an attempt may leave in the log for checkpoints that nobody asked for.
+const maxJobFailures = 10
+
+// HasCheckpoint reports whether a checkpoint of that number was recorded, of this or an earlier attempt of the task.
+func (q *Queue) HasCheckpoint(t roost.TaskID, sequence uint64) bool {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return false
+	}
+	r := j.records.own(t.Index)
+	return r != nil && r.checkpoints != nil && sequence <= r.checkpoints.lastSequence
+}
+
+// RecordCheckpoint decides that an image is good: it is on disk, or on a checkpoint server. One of an attempt that is not live any more gives roost.Stale,
+// one that is no newer than the last gives roost.Conflict.
+func (q *Queue) RecordCheckpoint(now time.Time, a roost.AttemptID, m CheckpointImage) (JobEvent, error) {
+	if !q.IsLive(a) {
+		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w", m.Sequence, a, roost.Stale)
+	}
+	if m.Sequence == 0 || q.HasCheckpoint(a.Task, m.Sequence) {
+		return JobEvent{}, fmt.Errorf("checkpoint %d of attempt %v: %w: there is a newer one", m.Sequence, a, roost.Conflict)
+	}
+	e := q.eventAbout(now, Checkpointed, a)
+	m.Attempt = a.Attempt
+	e.Image = &m
+	return e, nil
+}
+
+// RecordCheckpointFailure decides that a checkpoint could not be taken, or not be kept. Unless somebody asked for it, the same reason is told once, and no more
+// than maxJobFailures of them.
+func (q *Queue) RecordCheckpointFailure(now time.Time, a roost.AttemptID, reason string, asked bool) (JobEvent, bool) {
+	if !q.IsLive(a) {
+		return JobEvent{}, false
+	}
+	s := q.jobs[a.Task.Job.Seq].records.own(a.Task.Index).checkpoints
+	if !asked && s != nil && (s.lastFailure == reason || s.failures >= maxJobFailures) {
+		return JobEvent{}, false
+	}
+	e := q.eventAbout(now, CheckpointFailed, a)
+	e.Reason = reason
+	return e, true
+}
+
+// RejectCheckpoint decides that a kept image cannot be used; false when it is not kept.
+func (q *Queue) RejectCheckpoint(now time.Time, t roost.TaskID, sequence uint64, reason string) (JobEvent, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return JobEvent{}, false
+	}
+	r := j.records.own(t.Index)
+	if r == nil || r.checkpoints == nil || r.checkpoints.findImage(sequence) == nil {
+		return JobEvent{}, false
+	}
+	image := *r.checkpoints.findImage(sequence)
+	return JobEvent{
+		Type: CheckpointBad, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: image.Attempt, Image: &image, Reason: reason,
+	}, true
+}
+
+// HasImages reports whether images of a job's tasks are kept.
+func (q *Queue) HasImages(seq uint64) bool {
+	j := q.jobs[seq]
+	if j == nil {
+		return false
+	}
+	for _, r := range j.records.ownRecords.items {
+		if r.newestImage() != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// SuspendTasks decides to freeze running tasks where they are.
+func (q *Queue) SuspendTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+	if reason == "" {
+		reason = "by " + who.User
+	}
+	return q.decideEach(now, who, t, JobEvent{Type: Suspended, Reason: reason}, func(j *job, i int) bool {
+		return j.state[i] == roost.Running || j.state[i] == roost.Suspended && !j.suspendedByUser(i)
+	})
+}
+
+// ResumeTasks decides to let suspended tasks run on.
+func (q *Queue) ResumeTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+	return q.decideEach(now, who, t, JobEvent{Type: Resumed}, (*job).suspendedByUser)
+}
+
+// CheckpointTargets lists the live attempts of a target of which a checkpoint may be asked for.
+func (q *Queue) CheckpointTargets(now time.Time, who CallerIdentity, t TaskSelector) (list []roost.AttemptID, err error) {
+	running := func(s roost.TaskState) bool { return s == roost.Running || s == roost.Suspended }
+	if _, err := q.decideChange(now, who, t, JobEvent{}, running); err != nil {
+		return nil, err
+	}
+	j := q.jobs[t.Job.Seq]
+	if j.spec.checkpoints == nil || len(j.submission.Secret) == 0 {
+		return nil, fmt.Errorf("%v: %w: its job says that no checkpoints are taken", t, roost.Conflict)
+	}
+	t.eachIndex(len(j.state), func(i int) {
+		if running(j.state[i]) {
+			list = append(list, q.attemptOf(j, i))
+		}
+	})
+	return list, nil
+}

@@ -1,0 +1,243 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/roost-batch/roost"
+)
+
+// CheckpointImage is a checkpoint of a task: internal/wire's Image in Go.
+type CheckpointImage struct {
+	Sequence       uint64 // rises within a task
+	Attempt        roost.AttemptNumber
+	Time           int64 // unix nanoseconds
+	Size           int64 // bytes, as it travels
+	RawSize        int64 // bytes before compression
+	MAC            []byte
+	CPUUsage              // that is in it, of its attempt and of those that that one went on from
+	Server         string // address of the checkpoint server that has it; empty: the schedd's own disk
+	Node           string // that it was taken on
+	SelfCheckpoint bool   // the program's own files, not an image of its processes
+	Frozen         int64  // nanoseconds for which the task stood still
+	SlotUser       bool   // of a slot user's processes
+}
+
+// CPUUsage is time that was spent, in nanoseconds.
+type CPUUsage struct{ Wall, User, System int64 }
+
+// checkpoints is what is known of a task's checkpoints.
+type checkpoints struct {
+	images         []CheckpointImage // good ones, oldest first; at most maxImages
+	lastSequence   uint64            // the highest sequence number that there was
+	originSequence uint64            // of the image that the present or last attempt went on from; 0: it began from nothing
+	originUsage    CPUUsage          // that was in it
+	uncountedWall  int64             // wall nanoseconds of base that do not count towards the walltime: it began anew with a retry
+	frozen         bool              // the present attempt has been suspended, and may be still
+	lastFailure    string            // why a checkpoint of the present attempt was not taken, the last time
+	failures       int               // how often that was told
+	quickRestarts  int               // attempts in a row that asked to be started again at once
+}
+
+// maxImages is how many images of a task are kept: the last one, and the one before, should the last one turn out to be bad.
+const maxImages = 2
+
+// findImage finds a good image by its number.
+func (s *checkpoints) findImage(sequence uint64) *CheckpointImage {
+	for i := range s.images {
+		if s.images[i].Sequence == sequence {
+			return &s.images[i]
+		}
+	}
+	return nil
+}
+
+// newestImage is the image to go on from, nil for none.
+func (r *taskRecord) newestImage() *CheckpointImage {
+	if r == nil || r.checkpoints == nil || len(r.checkpoints.images) == 0 {
+		return nil
+	}
+	return &r.checkpoints.images[len(r.checkpoints.images)-1]
+}
+
+// ownCheckpoints is what is known of a task's checkpoints, to be written to.
+func (r *taskRecord) ownCheckpoints() *checkpoints {
+	if r.checkpoints == nil {
+		r.checkpoints = &checkpoints{}
+	}
+	return r.checkpoints
+}
+
+// StoredImage is an image as it lies on a disk.
+type StoredImage struct {
+	Task roost.TaskID
+	CheckpointImage
+}
+
+// dropOneImage lets an image go.
+func (q *Queue) dropOneImage(j *job, i int, m CheckpointImage) {
+	q.droppedImages = append(q.droppedImages, StoredImage{j.id(q.host).Task(i), m})
+}
+
+// dropAllImages lets all images of a task go.
+func (q *Queue) dropAllImages(j *job, i int) {
+	r := j.records.own(i)
+	if r == nil || r.checkpoints == nil {
+		return
+	}
+	for _, m := range r.checkpoints.images {
+		q.dropOneImage(j, i, m)
+	}
+	r.checkpoints.images = nil
+	if r.checkpoints.originSequence == 0 && r.checkpoints.uncountedWall == 0 {
+		r.checkpoints = nil // nothing of it will be asked for again
+	}
+}
+
+// TakeDroppedImages drains the images that no attempt will go on from any more: they can be deleted when what has been decided is on disk.
+func (q *Queue) TakeDroppedImages() []StoredImage {
+	out := q.droppedImages
+	q.droppedImages = nil
+	return out
+}
+
+// EachImage calls f with every good image.
+func (q *Queue) EachImage(f func(StoredImage)) {
+	for _, j := range q.jobs {
+		if len(j.records.ownRecords.items) == 0 {
+			continue
+		}
+		for i := range j.state {
+			if r := j.records.own(i); r != nil && r.checkpoints != nil {
+				for _, m := range r.checkpoints.images {
+					f(StoredImage{j.id(q.host).Task(i), m})
+				}
+			}
+		}
+	}
+}
+
+// Describe tells people which image it is.
+func (m *CheckpointImage) Describe() string {
+	s := fmt.Sprintf("checkpoint %d of attempt %d", m.Sequence, m.Attempt)
+	if m.Node != "" {
+		s += ", taken on " + m.Node
+	}
+	if m.Wall > 0 {
+		s += fmt.Sprintf(", %v of work kept", time.Duration(m.Wall).Round(time.Second))
+	}
+	return s
+}
+
+func (m *CheckpointImage) append(b []byte) []byte {
+	b = appendNumber(b, 1, m.Sequence)
+	b = appendNumber(b, 2, uint64(m.Attempt))
+	b = appendNumber(b, 3, uint64(m.Time))
+	b = appendNumber(b, 4, uint64(m.Size))
+	b = appendNumber(b, 5, uint64(m.RawSize))
+	b = appendText(b, 6, string(m.MAC))
+	b = m.CPUUsage.append(b, 7)
+	b = appendText(b, 10, m.Server)
+	b = appendText(b, 11, m.Node)
+	b = appendBool(b, 12, m.SelfCheckpoint)
+	b = appendNumber(b, 13, uint64(m.Frozen))
+	return appendBool(b, 14, m.SlotUser)
+}
+
+func (w CPUUsage) append(b []byte, first protowire.Number) []byte {
+	b = appendNumber(b, first, uint64(w.Wall))
+	b = appendNumber(b, first+1, uint64(w.User))
+	return appendNumber(b, first+2, uint64(w.System))
+}
+
+func (w *CPUUsage) decode(f encodedField, first protowire.Number) {
+	switch f.number {
+	case first:
+		w.Wall = int64(f.value)
+	case first + 1:
+		w.User = int64(f.value)
+	case first + 2:
+		w.System = int64(f.value)
+	}
+}
+
+func (m *CheckpointImage) decode(b []byte) error {
+	return eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			m.Sequence = f.value
+		case 2:
+			m.Attempt = roost.AttemptNumber(f.value)
+		case 3:
+			m.Time = int64(f.value)
+		case 4:
+			m.Size = int64(f.value)
+		case 5:
+			m.RawSize = int64(f.value)
+		case 6:
+			m.MAC = append([]byte(nil), f.bytes...)
+		case 10:
+			m.Server = string(f.bytes)
+		case 11:
+			m.Node = string(f.bytes)
+		case 12:
+			m.SelfCheckpoint = f.value != 0
+		case 13:
+			m.Frozen = int64(f.value)
+		case 14:
+			m.SlotUser = f.value != 0
+		default:
+			m.CPUUsage.decode(f, 7)
+		}
+		return nil
+	})
+}
+
+func (s *checkpoints) append(b []byte) []byte {
+	for i := range s.images {
+		b = appendMessage(b, 1, s.images[i].append)
+	}
+	b = appendNumber(b, 2, s.lastSequence)
+	b = appendNumber(b, 3, s.originSequence)
+	b = s.originUsage.append(b, 4)
+	b = appendNumber(b, 7, uint64(s.uncountedWall))
+	b = appendBool(b, 8, s.frozen)
+	b = appendText(b, 9, s.lastFailure)
+	b = appendNumber(b, 10, uint64(s.failures))
+	return appendNumber(b, 11, uint64(s.quickRestarts))
+}
+
+func (s *checkpoints) decode(b []byte) error {
+	err := eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			var m CheckpointImage
+			err := m.decode(f.bytes)
+			s.images = append(s.images, m)
+			return err
+		case 2:
+			s.lastSequence = f.value
+		case 3:
+			s.originSequence = f.value
+		case 7:
+			s.uncountedWall = int64(f.value)
+		case 8:
+			s.frozen = f.value != 0
+		case 9:
+			s.lastFailure = string(f.bytes)
+		case 10:
+			s.failures = int(f.value)
+		case 11:
+			s.quickRestarts = int(f.value)
+		default:
+			s.originUsage.decode(f, 4)
+		}
+		return nil
+	})
+	if err == nil && len(s.images) > maxImages {
+		err = fmt.Errorf("%d images of one task", len(s.images))
+	}
+	return err
+}

@@ -1,0 +1,185 @@
+package queue
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// JobDependency is how a job stands to another job of the same schedd: what it waits for, or who waits for it.
+type JobDependency struct {
+	Type  DependencyType
+	Job   uint64 // 0: of OnCount and SyncCount
+	Count int    // of how many tasks it has to be true; 0: of the job as a whole, every: of all. Of OnCount and SyncCount how many jobs
+}
+
+// everyTask is a Count that stands for all tasks, however many there are.
+const everyTask = -1
+
+// DependencyType says what has to happen to the other job. The numbers stand in logs on disk.
+type DependencyType uint8
+
+// The types of dependency (OpenPBS and Torque, qsub -W depend). What a job that is to come before another says (Before and its like) is kept with both.
+const (
+	AfterOK DependencyType = iota + 1
+	AfterNotOK
+	AfterAny
+	After     // it has started
+	RunOne    // of this job and the others only one is run: the first to start has the others wait, and when it has ended they are dropped
+	SyncWith  // as many jobs as the other one's SyncCount says are there to start with it
+	Never     // it has ended already, and otherwise
+	OnCount   // so many jobs are to be submitted that come before this one
+	SyncCount // so many jobs are to be submitted that start with this one
+	Before    // the other one is After this one
+	BeforeOK  // likewise
+	BeforeNotOK
+	BeforeAny
+)
+
+var dependencyTypeNames = [...]string{
+	AfterOK: "afterok", AfterNotOK: "afternotok", AfterAny: "afterany", After: "after", RunOne: "runone", SyncWith: "syncwith", Never: "never", OnCount: "on",
+	SyncCount: "synccount", Before: "before", BeforeOK: "beforeok", BeforeNotOK: "beforenotok", BeforeAny: "beforeany",
+}
+
+func (t DependencyType) String() string {
+	if int(t) < len(dependencyTypeNames) && dependencyTypeNames[t] != "" {
+		return dependencyTypeNames[t]
+	}
+	return fmt.Sprintf("wait(%d)", uint8(t))
+}
+
+// mirroredType is what a type that begins with before makes of the other job; 0 for any other type.
+func (t DependencyType) mirroredType() DependencyType {
+	switch t {
+	case Before:
+		return After
+	case BeforeOK:
+		return AfterOK
+	case BeforeNotOK:
+		return AfterNotOK
+	case BeforeAny:
+		return AfterAny
+	}
+	return 0
+}
+
+// mirrorOf is the type that mirror makes this one of; 0: there is none.
+func (t DependencyType) mirrorOf() DependencyType {
+	for b := Before; b <= BeforeAny; b++ {
+		if b.mirroredType() == t {
+			return b
+		}
+	}
+	return 0
+}
+
+// blocks reports whether a job waits for the other one by this type.
+func (t DependencyType) blocks() bool {
+	return t >= AfterOK && t <= After || t == SyncWith || t == Never
+}
+
+// allowsCount reports whether a type may ask for so many tasks of an array.
+func (t DependencyType) allowsCount() bool { return t >= AfterOK && t <= After }
+
+// maxDependencies bounds how many jobs OnCount and SyncCount may ask for.
+const maxDependencies = 1_000_000
+
+func parseDependencyType(s string) (DependencyType, bool) {
+	for t, name := range dependencyTypeNames {
+		if s == name && name != "" && DependencyType(t) != Never {
+			return DependencyType(t), true
+		}
+	}
+	return 0, false
+}
+
+// parseDependency reads an entry of DependsOn: "afterok:12", "12", "afterokarray:12[][3]", "on:2", "runone:12.host", … . The job is returned as text.
+func parseDependency(text string) (w JobDependency, job string, err error) {
+	kind, job, found := strings.Cut(text, ":")
+	if !found {
+		return JobDependency{Type: AfterOK}, text, nil
+	}
+	name, ofArray := strings.CutSuffix(kind, "array")
+	if ofArray {
+		name = strings.Replace(name, "afterstart", "after", 1)
+		name = strings.Replace(name, "beforestart", "before", 1)
+	}
+	t, ok := parseDependencyType(name)
+	switch {
+	case !ok || ofArray && !t.allowsCount() && t.mirroredType() == 0:
+		return w, "", fmt.Errorf("%q is not a type of dependency: use one of after, afterok, afternotok, afterany, before and its like, on, runone, synccount, syncwith: %w", kind, roost.Invalid)
+	case t == OnCount || t == SyncCount:
+		n, err := strconv.Atoi(job)
+		if err != nil || n < 1 || n > maxDependencies {
+			return w, "", fmt.Errorf("%w: %q is no number of jobs", roost.Invalid, job)
+		}
+		return JobDependency{Type: t, Count: n}, "", nil
+	}
+	w.Type = t
+	if ofArray && t.allowsCount() {
+		w.Count = everyTask
+		job, w.Count, err = cutCount(job)
+	}
+	return w, job, err
+}
+
+// cutCount takes "[3]" off "12[3].host" or "12[][3].host".
+func cutCount(job string) (rest string, count int, err error) {
+	open, end := strings.LastIndexByte(job, '['), strings.LastIndexByte(job, ']')
+	if open < 0 || end != strings.IndexByte(job[open:], ']')+open || end == open+1 {
+		return job, everyTask, nil
+	}
+	n, err := strconv.Atoi(job[open+1 : end])
+	if err != nil || n < 1 || n > roost.MaxTasks {
+		return "", 0, fmt.Errorf("%w: %q is no number of tasks", roost.Invalid, job[open+1:end])
+	}
+	return job[:open] + job[end+1:], n, nil
+}
+
+// text is how PBS writes it.
+func (w JobDependency) text(host string) string {
+	switch {
+	case w.Type == OnCount || w.Type == SyncCount:
+		return fmt.Sprintf("%v:%d", w.Type, w.Count)
+	case w.Count != 0:
+		name := w.Type.String() + "array"
+		if w.Type == After {
+			name = "afterstartarray"
+		}
+		count := ""
+		if w.Count > 0 {
+			count = fmt.Sprintf("[%d]", w.Count)
+		}
+		return fmt.Sprintf("%s:%d[]%s.%s", name, w.Job, count, host)
+	}
+	return fmt.Sprintf("%v:%d.%s", w.Type, w.Job, host)
+}
+
+// append adds its form on disk. A count is two more there, for numbers are not negative.
+func (w JobDependency) append(b []byte) []byte {
+	b = appendNumber(appendNumber(b, 1, uint64(w.Type)), 2, w.Job)
+	if w.Count != 0 {
+		b = appendNumber(b, 3, uint64(w.Count+2))
+	}
+	return b
+}
+
+func (w *JobDependency) decode(b []byte) error {
+	err := eachField(b, func(f encodedField) error {
+		switch f.number {
+		case 1:
+			w.Type = DependencyType(f.value)
+		case 2:
+			w.Job = f.value
+		case 3:
+			w.Count = int(f.value) - 2
+		}
+		return nil
+	})
+	if err == nil && (w.Type < AfterOK || w.Type > BeforeAny || w.Count < everyTask || w.Count > roost.MaxTasks) {
+		err = fmt.Errorf("%w: a dependency of type %d and count %d", roost.Invalid, w.Type, w.Count)
+	}
+	return err
+}

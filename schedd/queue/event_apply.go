@@ -1,0 +1,470 @@
+package queue
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// maxMachineFailures is after how many attempts in a row that a machine spoiled a task is held instead of tried again.
+const maxMachineFailures = 5
+
+// failureWindow is for how long after a failure others are taken to have the same cause, and do not count: a machine whose disk is full spoils five attempts in a
+// tenth of a second, and the sixth goes well on another.
+const failureWindow = 10 * time.Second
+
+// maxAttempts is after how many attempts a task is held that has them counted (OpenPBS, qsub -W run_count).
+const maxAttempts = 20
+
+// Apply folds an event into the state. It panics on one that the state does not allow: what stands in the log was decided on this very state.
+func (q *Queue) Apply(e JobEvent) {
+	q.eventTime = e.Time
+	if e.Type == Submitted {
+		q.applySubmitted(e)
+		q.applyToOthers(q.jobs[e.Job])
+		return
+	}
+	if e.Type == Returned {
+		q.applyReturned(e)
+		return
+	}
+	j := q.jobs[e.Job]
+	if j == nil {
+		panic(fmt.Sprintf("queue: %v of job %d, which is not there", e.Type, e.Job))
+	}
+	switch e.Type {
+	case Assigned:
+		q.applyAssigned(j, e)
+	case Checkpointed, CheckpointFailed, CheckpointBad:
+		q.applyCheckpointEvent(j, e)
+	case Started:
+		r := q.liveRecord(j, e)
+		r.started, r.placement = e.Time, e.Placement
+		if j.firstStarted == 0 {
+			j.firstStarted = e.Time
+		}
+		q.setTaskState(j, e.Index, roost.Running)
+		q.markToResolve(j)
+	case OwnerSuspended, OwnerResumed:
+		q.applyOwnerSuspension(j, e)
+	case Ended:
+		q.applyEnded(j, e)
+		q.updateMaxRunning(j)
+	case Lost:
+		q.applyLost(j, e)
+		q.updateMaxRunning(j)
+	case Held, Released, RemovalRequested, Dropped, Retried, Suspended, Resumed, Requeued:
+		j.applyDamage(e)
+		q.changeTasks(j, e, q.taskChange(j, e))
+	case Unblocked:
+		q.applyUnblocked(j)
+	case Signalled: // a word to its processes, and none of ours
+	case Admitted:
+		delete(q.deferredJobs, j.seq)
+	case Altered:
+		q.applyAltered(j, e)
+	case Ordered:
+		q.applyOrdered(j, e)
+	case RunRequested:
+		q.runRequested(j, e)
+	case RunDenied:
+		q.runDenied(j, e)
+	case Purged:
+		q.applyPurged(j)
+		return
+	default:
+		panic(fmt.Sprintf("queue: event %v", e.Type))
+	}
+	q.updateRunOne(j)
+	q.markChanged(j)
+}
+
+// applySubmitted takes a job in.
+func (q *Queue) applySubmitted(e JobEvent) {
+	s := e.Submission
+	ad, err := classad.Parse(s.Ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
+	}
+	p, err := readJobSpec(ad)
+	if err != nil {
+		panic(fmt.Sprintf("queue: the ad of job %d: %v", e.Job, err))
+	}
+	j := &job{seq: e.Job, submission: s, spec: p, submitted: e.Time, orderTime: e.Time, orderRank: e.Job, startTimeReached: p.startAfter == 0}
+	j.alterations, _ = ad.Int(roost.AttrAlterations)
+	indexes, _ := ad.Str(roost.AttrArrayIndex)
+	j.indexes = indexesOf(indexes, s.Count/p.tasksPerIndex())
+	j.state = make([]roost.TaskState, s.Count)
+	q.lastSeq = max(q.lastSeq, e.Job)
+	q.jobs[j.seq] = j
+	if s.DeferredAdmission {
+		q.deferredJobs[j.seq] = true
+	}
+	q.jobsByKey[s.Key] = append(q.jobsByKey[s.Key], j.seq)
+	q.formClasses(j)
+	for i := range j.state {
+		j.class(i).open++
+	}
+	q.applyOwnDependencies(j)
+	if !j.startTimeReached {
+		q.startTimes[j.seq] = true
+	}
+	first := roost.Idle
+	if p.holdOnSubmit {
+		first = roost.Held
+	} else if j.isBlocked() {
+		first = roost.Blocked
+	}
+	for i := range j.state {
+		j.state[i] = first
+	}
+	j.counts[first] = s.Count
+	j.formGangs()
+	q.countOpen(j, s.Count)
+	q.changes += s.Count
+	if first == roost.Idle {
+		q.makeAllReady(j)
+	}
+	q.markChanged(j)
+}
+
+// attrArray marks jobs that were submitted as several tasks, though it may be one ("0-0").
+const attrArray = "Array"
+
+// formClasses parts a job's tasks into classes, packs its columns and drops what is kept twice.
+func (q *Queue) formClasses(j *job) {
+	var split []TaskColumn
+	j.columns = make(map[string]*packedColumn, len(j.submission.Columns))
+	for _, c := range j.submission.Columns {
+		j.columns[c.Name] = packColumn(c.Values)
+		if slices.Contains(overridableAttrs, c.Name) {
+			split = append(split, c)
+		}
+	}
+	if len(split) == 0 && j.tasksPerIndex() == 1 {
+		q.addClass(j, &j.spec)
+		return
+	}
+	j.classByValues = map[string]int{}
+	j.classOf = make([]uint16, len(j.state))
+	for i := range j.state {
+		key := j.columnKey(i)
+		n, ok := j.classByValues[key]
+		if !ok {
+			p := j.spec
+			for _, c := range split {
+				if err := p.overrideAttr(c.Name, c.Values[i]); err != nil {
+					panic(fmt.Sprintf("queue: job %d: %v", j.seq, err))
+				}
+			}
+			if j.tasksPerIndex() > 1 {
+				p.arrayMPIGang = i / j.tasksPerIndex()
+			}
+			n = len(j.classes)
+			j.classByValues[key] = n
+			q.addClass(j, &p)
+		}
+		j.classOf[i] = uint16(n)
+	}
+}
+
+// columnKey is what tells a task from others of its job that ask for something else.
+func (j *job) columnKey(i int) string {
+	var key strings.Builder
+	if j.tasksPerIndex() > 1 {
+		fmt.Fprintf(&key, "%d ", i/j.tasksPerIndex())
+	}
+	for _, c := range j.submission.Columns {
+		if slices.Contains(overridableAttrs, c.Name) {
+			fmt.Fprintf(&key, "%q ", c.Values[i])
+		}
+	}
+	return key.String()
+}
+
+// addClass adds a class of tasks that want what the plan says.
+func (q *Queue) addClass(j *job, p *jobSpec) {
+	r := q.joinRequest(j.submission, j.id(q.host), p)
+	j.classes = append(j.classes, &taskClass{job: j, request: r, share: j.readyIn(r), spec: p, heapIndex: -1})
+}
+
+// readyIn is what the job contributes to a request.
+func (j *job) readyIn(r *Request) *jobReady {
+	if s := j.shareByRequest[r]; s != nil {
+		return s
+	}
+	if i := slices.IndexFunc(j.shares, func(s *jobReady) bool { return s.request == r }); i >= 0 && j.shareByRequest == nil {
+		return j.shares[i]
+	}
+	s := &jobReady{request: r}
+	if j.shares = append(j.shares, s); j.tasksPerIndex() > 1 {
+		if j.shareByRequest == nil {
+			j.shareByRequest = map[*Request]*jobReady{}
+		}
+		j.shareByRequest[r] = s
+	}
+	return s
+}
+
+// makeAllReady makes every task of a new job ready.
+func (q *Queue) makeAllReady(j *job) {
+	if len(j.classes) > 1 {
+		q.batchReady(j, func() {
+			for i := range j.state {
+				q.setReady(j, i, true)
+			}
+		})
+		return
+	}
+	c, n := j.classes[0], len(j.state)
+	c.ready.words = make([]uint64, (n+63)/64)
+	for w := range c.ready.words {
+		c.ready.words[w] = math.MaxUint64
+	}
+	if n%64 != 0 {
+		c.ready.words[n/64] = 1<<(n%64) - 1
+	}
+	c.count, c.share.count = n, n
+	q.updateHeap(c)
+	q.updateReady(j, c.share)
+}
+
+func (q *Queue) applyAssigned(j *job, e JobEvent) {
+	r := j.ownRecord(e.Index)
+	if r.live || e.Attempt != j.nextAttempt(e.Index) {
+		panic(fmt.Sprintf("queue: attempt %d of %v after %d (live: %v)", e.Attempt, j.id(q.host).Task(e.Index), r.attempt, r.live))
+	}
+	r.attempt, r.live, r.node, r.address, r.claim = e.Attempt, true, e.Node, e.Address, e.Claim
+	r.placement, r.ownerReason, r.alsoByUser, r.requeueWanted = "", "", false, false
+	r.assigned, r.started, r.ended, r.exit = e.Time, 0, 0, nil
+	r.setOrigin(e.Image)
+	j.active++
+	q.setTaskState(j, e.Index, roost.Starting)
+	q.updateMaxRunning(j)
+}
+
+// liveRecord is the record of the attempt that an event is of, which must be live.
+func (q *Queue) liveRecord(j *job, e JobEvent) *taskRecord {
+	r := j.records.own(e.Index)
+	if r == nil || !r.live || r.attempt != e.Attempt {
+		panic(fmt.Sprintf("queue: %v of attempt %d of %v, which is not live", e.Type, e.Attempt, j.id(q.host).Task(e.Index)))
+	}
+	return r
+}
+
+// endAttempt ends the live attempt of a task.
+func (q *Queue) endAttempt(j *job, e JobEvent) *taskRecord {
+	r := q.liveRecord(j, e)
+	r.live, r.ended, j.lastEnded = false, e.Time, max(j.lastEnded, e.Time)
+	if r.requeueWanted { // from the beginning
+		q.dropAllImages(j, e.Index)
+	}
+	r.ownerReason, r.alsoByUser = "", false
+	j.active--
+	return r
+}
+
+// updateMaxRunning is for when a job's limit of active tasks may have come or gone.
+func (q *Queue) updateMaxRunning(j *job) {
+	if j.spec.maxRunning > 0 {
+		q.updateJobReady(j)
+	}
+}
+
+func (q *Queue) applyEnded(j *job, e JobEvent) {
+	r, x := q.endAttempt(j, e), e.Exit
+	r.exit = x
+	if q.absorbEnded(j, e.Index, r) {
+		return
+	}
+	switch x.Cause {
+	case CauseExited, CauseWalltime, CauseMemory, CauseGPUMemory, CauseDisk, CauseCPUTime, CauseVirtualMemory, CausePrologue:
+		r.machineFailures = 0
+		q.recordRuntime(j, e.Index, x.Wall)
+		if j.spec.checkpoints.isRestartExit(x) {
+			q.requeueOrHold(j, e.Index, r.countRestart(x))
+			return
+		}
+		if x.Cause != CauseWalltime { // what went wrong would go wrong again
+			q.dropAllImages(j, e.Index)
+		}
+		if x.IsSuccess() {
+			q.completeTask(j, e.Index, false)
+		} else if r.jobFailures++; r.jobFailures <= j.spec.retries && !r.removeWanted {
+			q.requeueOrHold(j, e.Index, r.resetWalltime())
+		} else {
+			q.completeTask(j, e.Index, true)
+		}
+	case CauseRestore:
+		if r.checkpoints == nil || r.checkpoints.originSequence == 0 { // there was none
+			q.machineFailure(j, e.Index, r, x.Reason)
+			return
+		}
+		q.dropImage(j, e.Index, r.checkpoints.originSequence)
+		q.requeueInterrupted(j, e, r, x.Reason)
+	case CauseLaunch:
+		if j.spec.fromQsub { // whose users wait for its end, and look there for what was wrong
+			r.machineFailures = 0
+			q.dropAllImages(j, e.Index)
+			q.completeTask(j, e.Index, true)
+			return
+		}
+		if r.holdReason == "" {
+			r.holdWanted, r.holdReason = true, x.Reason
+		}
+		q.requeueOrHold(j, e.Index, r)
+	case CauseMachine:
+		q.machineFailure(j, e.Index, r, x.Reason)
+	default:
+		q.requeueInterrupted(j, e, r, x.Reason)
+	}
+}
+
+func (q *Queue) applyLost(j *job, e JobEvent) {
+	r := q.endAttempt(j, e)
+	r.exit = nil
+	if !q.absorbEnded(j, e.Index, r) {
+		q.requeueInterrupted(j, e, r, e.Reason)
+	}
+}
+
+// completeTask makes a task final by its own doing, whatever was asked of it meanwhile.
+func (q *Queue) completeTask(j *job, i int, failed bool) {
+	if failed {
+		j.failed++
+	} else {
+		j.compactRecord(i)
+	}
+	q.setTaskState(j, i, roost.Completed)
+	q.endMPIGang(j, i)
+}
+
+// machineFailure is for an attempt that a machine spoiled.
+func (q *Queue) machineFailure(j *job, i int, r *taskRecord, why string) {
+	if r.machineFailures > 0 && time.Duration(r.ended-r.lastMachineFailure) < failureWindow && r.ended >= r.lastMachineFailure {
+		q.requeueOrHold(j, i, r)
+		return
+	}
+	r.lastMachineFailure = r.ended
+	if r.machineFailures++; r.machineFailures >= maxMachineFailures && !r.holdWanted {
+		r.holdWanted, r.holdReason, r.machineFailures = true, fmt.Sprintf("%d attempts in a row were spoiled by machines, the last one: %s", maxMachineFailures, why), 0
+	}
+	q.requeueOrHold(j, i, r)
+}
+
+// requeueInterrupted is for an attempt that was ended before it was finished: it is made again, if it may be.
+func (q *Queue) requeueInterrupted(j *job, e JobEvent, r *taskRecord, why string) {
+	once := !j.spec.rerunnable && !r.holdWanted && !r.requeueWanted && r.newestImage() == nil
+	switch {
+	case once && e.Force && !r.removeWanted:
+		q.failNotRerunnable(j, e.Index, r, why)
+		return
+	case once:
+		r.holdWanted, r.holdReason = true, "it was interrupted and may not be run twice: "+why
+	}
+	q.requeueOrHold(j, e.Index, r)
+}
+
+// failNotRerunnable ends a task that was interrupted and may not be run twice.
+func (q *Queue) failNotRerunnable(j *job, i int, r *taskRecord, why string) {
+	x := AttemptExit{Cause: CauseMachine, Signal: sigkill}
+	if r.exit != nil {
+		x = *r.exit
+	}
+	if x.Code == 0 && x.Signal == 0 { // whatever it said before that, it has not succeeded
+		x.Signal = sigkill
+	}
+	x.Reason, r.machineFailures = "it was interrupted and may not be run twice: "+why, 0
+	r.exit = &x
+	q.dropAllImages(j, i)
+	q.completeTask(j, i, true)
+}
+
+// requeueOrHold puts a task back, or where somebody wanted it meanwhile.
+func (q *Queue) requeueOrHold(j *job, i int, r *taskRecord) {
+	delete(j.urgent, i)
+	q.updateRestoreClass(j, i)
+	if n := j.spec.runCount + j.attemptCount(r); j.spec.runCount >= 0 && n > maxAttempts && !r.holdWanted {
+		r.holdWanted, r.holdReason = true, fmt.Sprintf("run_count: it was run %d times, and %d are the most", n, maxAttempts)
+	}
+	switch {
+	case r.removeWanted:
+		q.dropAllImages(j, i)
+		q.setTaskState(j, i, roost.Removed)
+	case r.holdWanted:
+		q.setTaskState(j, i, roost.Held)
+	case j.isBlocked():
+		q.setTaskState(j, i, roost.Blocked)
+	default:
+		q.setTaskState(j, i, roost.Idle)
+	}
+	if !j.state[i].IsFinal() {
+		q.requeueRestOfGang(j, i)
+	}
+}
+
+// clearDependencies forgets that a job waits for anything.
+func (q *Queue) clearDependencies(j *job) {
+	others := slices.Clone(j.runOneSet)
+	for _, w := range append(slices.Clone(j.submission.Dependencies), j.dependencies...) {
+		others = append(others, w.Job)
+	}
+	for _, other := range others {
+		delete(q.dependents[other], j.seq)
+		if len(q.dependents[other]) == 0 {
+			delete(q.dependents, other)
+		}
+	}
+	delete(q.startTimes, j.seq)
+	delete(q.toResolve, j.seq)
+}
+
+func (q *Queue) applyPurged(j *job) {
+	if !j.isFinal() {
+		panic(fmt.Sprintf("queue: job %d is purged and not final", j.seq))
+	}
+	q.clearDependencies(j)
+	q.updateDemands()
+	q.resolveDeparted(j)
+	delete(q.dependents, j.seq)
+	delete(q.countedDependents, j.seq)
+	for i := range j.state {
+		q.dropAllImages(j, i)
+	}
+	for _, c := range j.classes {
+		q.leaveRequest(c)
+	}
+	delete(q.jobs, j.seq)
+	delete(q.deferredJobs, j.seq)
+	delete(q.finalJobs, j.seq)
+	q.unsavedJobs[j.seq] = true // its snapshot is to go, too
+	rest := slices.DeleteFunc(q.jobsByKey[j.submission.Key], func(seq uint64) bool { return seq == j.seq })
+	if q.jobsByKey[j.submission.Key] = rest; len(rest) == 0 {
+		delete(q.jobsByKey, j.submission.Key)
+	}
+	q.changedJobs[j.seq] = true
+}
+
+// resolveDeparted strikes a job that leaves from what other jobs wait for, where it has ended as they want. Where it has not, they are dropped.
+func (q *Queue) resolveDeparted(gone *job) {
+	for seq := range q.dependents[gone.seq] {
+		j := q.jobs[seq]
+		before := len(j.dependencies)
+		j.dependencies = slices.DeleteFunc(slices.Clone(j.dependencies), func(w JobDependency) bool {
+			met, _, _ := q.dependencyState(w, SubmitLimits{})
+			return w.Job == gone.seq && met
+		})
+		if len(j.dependencies) != before {
+			q.unsavedJobs[seq], q.toResolve[seq] = true, true
+		}
+	}
+}
+
+func (q *Queue) attemptOf(j *job, i int) roost.AttemptID {
+	return roost.AttemptID{Task: j.id(q.host).Task(i), Attempt: j.records.own(i).attempt}
+}

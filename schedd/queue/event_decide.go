@@ -1,0 +1,193 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// HoldTasks decides to hold tasks. What runs is to be ended first; no new attempt starts from then on (P8).
+func (q *Queue) HoldTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string) ([]JobEvent, error) {
+	if reason == "" {
+		reason = "by " + who.User
+	}
+	return q.decideChange(now, who, t, JobEvent{Type: Held, Reason: reason}, func(s roost.TaskState) bool { return !s.IsFinal() && s != roost.Held })
+}
+
+// ReleaseTasks decides to let held tasks go on. What somebody else holds than the owner, who is an administrator then, only an administrator releases (POSIX
+// XCU 3.2.2, Hold_Types).
+func (q *Queue) ReleaseTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+	if j := q.jobs[t.Job.Seq]; j != nil && !who.Admin {
+		by := ""
+		j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
+			if j.state[i].IsFinal() || by != "" {
+				return
+			}
+			if r := j.records.get(i); r != nil && r.holdWanted && r.requestedBy != j.submission.Owner {
+				by = r.requestedBy
+			}
+		})
+		if by != "" && who.UID == j.submission.UID {
+			return nil, fmt.Errorf("%v: %w: %s holds it, and only an administrator may let it go on", t, roost.PermissionDenied, by)
+		}
+	}
+	return q.decideChange(now, who, t, JobEvent{Type: Released}, func(s roost.TaskState) bool { return s == roost.Held || s.IsActive() })
+}
+
+// RemoveTasks decides to take tasks out. What runs is ended first.
+func (q *Queue) RemoveTasks(now time.Time, who CallerIdentity, t TaskSelector, reason string, force bool) ([]JobEvent, error) {
+	if reason == "" {
+		reason = "by " + who.User
+	}
+	events, err := q.decideChange(now, who, t, JobEvent{Type: RemovalRequested, Reason: reason, Force: force}, func(s roost.TaskState) bool { return !s.IsFinal() })
+	if j := q.jobs[t.Job.Seq]; errors.Is(err, roost.Finished) && len(t.Ranges) > 0 && !j.isFinal() && !j.endedSubjob(t) {
+		return nil, nil // a range stands for those that there are, and of those none is left (OpenPBS)
+	}
+	return events, err
+}
+
+// RetryTasks decides to run failed and removed tasks again.
+func (q *Queue) RetryTasks(now time.Time, who CallerIdentity, t TaskSelector) ([]JobEvent, error) {
+	j := q.jobs[t.Job.Seq]
+	events, err := q.decideChange(now, who, t, JobEvent{Type: Retried}, roost.TaskState.IsFinal)
+	if err != nil || j == nil {
+		return events, err
+	}
+	if j.spec.mpiGang {
+		return j.retryMPIGangs(t, events)
+	}
+	var failed []IndexRange
+	t.eachIndex(len(j.state), func(i int) {
+		if j.state[i] == roost.Removed || j.state[i] == roost.Completed && !j.records.hasSucceeded(i) {
+			failed = appendIndex(failed, i)
+		}
+	})
+	if len(failed) == 0 {
+		return nil, noneFailed(t)
+	}
+	events[0].Ranges = failed
+	return events, nil
+}
+
+// ErrNoneFailed says that there is nothing to run again.
+var ErrNoneFailed = fmt.Errorf("%w: none of its tasks has failed", roost.Conflict)
+
+func noneFailed(t TaskSelector) error { return fmt.Errorf("%v: %w", t, ErrNoneFailed) }
+
+// decideChange decides on an event for the tasks of a target, of which at least one must be in a state where it means something.
+func (q *Queue) decideChange(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent, sensible func(roost.TaskState) bool) ([]JobEvent, error) {
+	return q.decideEach(now, who, t, e, func(j *job, i int) bool { return sensible(j.state[i]) })
+}
+
+// decideEach is change where more than its state says whether it makes sense for a task.
+func (q *Queue) decideEach(now time.Time, who CallerIdentity, t TaskSelector, e JobEvent, sensible func(j *job, i int) bool) ([]JobEvent, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return nil, fmt.Errorf("%v: %w: there is no such job", t, roost.NotFound)
+	}
+	if !who.Admin && who.UID != j.submission.UID {
+		return nil, fmt.Errorf("%v: %w: it belongs to %s", t, roost.PermissionDenied, j.submission.Owner)
+	}
+	if bad, ok := t.firstMissingIndex(len(j.state)); ok {
+		return nil, fmt.Errorf("%v: %w: the job has %d tasks, and none of number %d", t, ErrNoSubjob, len(j.state), bad)
+	}
+	t = j.wholeGangs(t)
+	any, final := false, true
+	t.eachIndex(len(j.state), func(i int) {
+		any = any || sensible(j, i)
+		final = final && j.state[i].IsFinal()
+	})
+	switch {
+	case !any && final && e.Type != Retried && j.endedSubjob(t):
+		return nil, fmt.Errorf("%v: %w", t, ErrEndedSubjob)
+	case !any && final && e.Type != Retried:
+		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
+	case !any:
+		return nil, fmt.Errorf("%v: %w: it is %s", t, roost.Conflict, q.describeState(j, t))
+	}
+	e.Time, e.Job, e.RequestedBy, e.Ranges = now.UnixNano(), j.seq, who.User, t.Ranges
+	return []JobEvent{e}, nil
+}
+
+// describeState names the state of a target's first task.
+func (q *Queue) describeState(j *job, t TaskSelector) string {
+	i := 0
+	if len(t.Ranges) > 0 {
+		i = t.Ranges[0].First
+	}
+	if j.suspendedByOwner(i) {
+		return j.state[i].String() + ": " + j.stateReason(i)
+	}
+	return j.state[i].String()
+}
+
+// AssignNext decides to make the next attempt of a ready task on a claim.
+func (q *Queue) AssignNext(now time.Time, t roost.TaskID, node, address string, claim uint64) (JobEvent, roost.AttemptID, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) || j.state[t.Index] != roost.Idle {
+		return JobEvent{}, roost.AttemptID{}, fmt.Errorf("task %v: %w: it is not ready", t, roost.Conflict)
+	}
+	next := j.nextAttempt(t.Index)
+	e := JobEvent{Type: Assigned, Time: now.UnixNano(), Job: j.seq, Index: t.Index, Attempt: next, Node: node, Address: address, Claim: claim}
+	if m := j.records.own(t.Index).newestImage(); m != nil {
+		image := *m
+		e.Image = &image
+	}
+	return e,
+		roost.AttemptID{Task: t, Attempt: next}, nil
+}
+
+// RecordStarted decides that the processes of an attempt run; false for old news.
+func (q *Queue) RecordStarted(now time.Time, a roost.AttemptID) (JobEvent, bool) {
+	if !q.IsLive(a) || q.jobs[a.Task.Job.Seq].state[a.Task.Index] != roost.Starting {
+		return JobEvent{}, false
+	}
+	e := q.eventAbout(now, Started, a)
+	e.Image = q.restoreImage(a)
+	return e, true
+}
+
+// RecordEnded decides that an attempt has ended and its output is home. What is not live any more gives roost.Stale.
+func (q *Queue) RecordEnded(now time.Time, a roost.AttemptID, x *AttemptExit) (JobEvent, error) {
+	if !q.IsLive(a) {
+		return JobEvent{}, fmt.Errorf("attempt %v: %w", a, roost.Stale)
+	}
+	e := q.eventAbout(now, Ended, a)
+	e.Exit, e.Force = q.interruptedExit(a, q.addPreemptionCost(a, x)), q.failsWhenInterrupted(a)
+	return e, nil
+}
+
+// RecordLost decides that an attempt is gone without an exit status; false for old news.
+func (q *Queue) RecordLost(now time.Time, a roost.AttemptID, reason string) (JobEvent, bool) {
+	if !q.IsLive(a) {
+		return JobEvent{}, false
+	}
+	e := q.eventAbout(now, Lost, a)
+	e.Reason, e.Force = reason, q.failsWhenInterrupted(a)
+	return e, true
+}
+
+// HoldTask decides that Roost itself holds one task, because of something only a user can mend.
+func (q *Queue) HoldTask(now time.Time, t roost.TaskID, reason string) (JobEvent, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index >= len(j.state) || j.state[t.Index].IsFinal() {
+		return JobEvent{}, false
+	}
+	ranges := j.wholeGangs(TaskSelector{Ranges: []IndexRange{{t.Index, t.Index}}}).Ranges
+	return JobEvent{Type: Held, Time: now.UnixNano(), Job: j.seq, Ranges: ranges, Reason: reason}, true
+}
+
+// PurgeJob decides that a final job leaves the queue; the history has it.
+func (q *Queue) PurgeJob(now time.Time, seq uint64) (JobEvent, bool) {
+	j := q.jobs[seq]
+	if j == nil || !j.isFinal() {
+		return JobEvent{}, false
+	}
+	return JobEvent{Type: Purged, Time: now.UnixNano(), Job: seq}, true
+}
+
+func (q *Queue) eventAbout(now time.Time, what EventType, a roost.AttemptID) JobEvent {
+	return JobEvent{Type: what, Time: now.UnixNano(), Job: a.Task.Job.Seq, Index: a.Task.Index, Attempt: a.Attempt}
+}

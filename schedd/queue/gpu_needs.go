@@ -1,0 +1,44 @@
+package queue
+
+import "github.com/roost-batch/roost"
+
+// GPUNeed is what one task of a job asks for.
+type GPUNeed struct {
+	Task      int
+	Resources roost.Resources // GPUs and GPUMemory alone
+}
+
+// GPUs lists what the tasks ask of GPUs, each different need once, with the first task that has it; none for tasks without. What makes no sense is
+// left out: Submit says so.
+func (s *SubmitSpec) GPUs() (needs []GPUNeed) {
+	r := adReader{ad: s.Ad}
+	whole := jobSpec{}
+	whole.resources.GPUs, whole.resources.GPUMemory = r.gpus()
+	var columns []TaskColumn
+	for _, c := range s.Columns {
+		if (c.Name == roost.AttrRequestGpus || c.Name == roost.AttrRequestGpuMem) && len(c.Values) == s.Count {
+			columns = append(columns, c)
+		}
+	}
+	seen := map[roost.Resources]bool{{}: true}
+	tasks := 1
+	if len(columns) > 0 {
+		tasks = s.Count
+	}
+	for i := range tasks {
+		p := whole
+		for _, c := range columns {
+			if p.overrideAttr(c.Name, c.Values[i]) != nil {
+				p.resources = roost.Resources{}
+			}
+		}
+		if p.resources.GPUs == 0 {
+			p.resources.GPUMemory = 0
+		}
+		if !seen[p.resources] {
+			seen[p.resources] = true
+			needs = append(needs, GPUNeed{i, p.resources})
+		}
+	}
+	return needs
+}

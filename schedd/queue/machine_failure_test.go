@@ -1,0 +1,37 @@
+package queue
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// A task is held when machines have spoiled it again and again, and not when one of them has done so many times within a moment; where the count stands is
+// kept over a restart.
+func TestMachineFailures(t *testing.T) {
+	d := newTestQueue(t)
+	id := d.submit(1, "")
+	spoil := func(times int, apart time.Duration) {
+		for range times {
+			d.now = d.now.Add(apart)
+			d.end(d.start(), AttemptExit{Cause: CauseMachine, Reason: "no space left on device"})
+			d.checkSame(d.restoredCopy())
+		}
+	}
+	state := func() (roost.TaskState, string) {
+		st, _ := d.queue.TaskStatus(id.Task(0))
+		return st.Task.State, st.Task.Reason
+	}
+	spoil(20, 20*time.Millisecond)
+	spoil(3, failureWindow)
+	spoil(20, 20*time.Millisecond)
+	if s, _ := state(); s != roost.Idle {
+		t.Fatalf("after four troubles of many attempts each it is %v", s)
+	}
+	spoil(1, failureWindow)
+	if s, why := state(); s != roost.Held || !strings.Contains(why, "5 attempts in a row were spoiled by machines, the last one: no space left on device") {
+		t.Errorf("after five it is %v: %s", s, why)
+	}
+}

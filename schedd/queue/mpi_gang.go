@@ -1,0 +1,249 @@
+package queue
+
+import (
+	"fmt"
+
+	"github.com/roost-batch/roost"
+)
+
+// A job may be one program that has several machines, as PBS has it: then its tasks are one gang, of which the first leads. It runs the program; the
+// others hold what they have of their machines, where the program starts processes of its own (pbsdsh). To its user it is one job of one task:
+//
+//	the leader ends for good      the others are told to end, and stand for done however they do
+//	another ends for good         the leader is told to end, and fails with that
+//	any is interrupted            all are made again, as in any gang
+//
+// Whatever is asked of such a job is asked of all of its tasks, but for signals, which are the program's.
+//
+// An array of such programs has a gang for each, one behind the other. To its user it has as many tasks as it has gangs, and the indexes that he gave are theirs.
+
+// isPrimary reports whether a task leads the others of its gang.
+func (j *job) isPrimary(i int) bool { return j.spec.mpiGang && i == j.primaryOf(i) }
+
+// isSecondary reports whether a task holds what it has for the leader of its gang.
+func (j *job) isSecondary(i int) bool { return j.spec.mpiGang && i != j.primaryOf(i) }
+
+// primaryOf is the task that leads the gang of another; of a job that none leads, the task itself.
+func (j *job) primaryOf(i int) int {
+	if !j.spec.mpiGang {
+		return i
+	}
+	return i - i%j.spec.gangSize
+}
+
+// lastOfGang is the last task of the gang that one leads.
+func (j *job) lastOfGang(head int) int { return head + j.spec.gangSize - 1 }
+
+// tasksPerIndex is how many tasks have one index of an array between them.
+func (j *job) tasksPerIndex() int { return j.spec.tasksPerIndex() }
+
+func (p *jobSpec) tasksPerIndex() int {
+	if p.mpiGang && p.array && p.gangSize > 1 {
+		return p.gangSize
+	}
+	return 1
+}
+
+// wholeGangs is what is meant where something is asked of some tasks of a job.
+func (j *job) wholeGangs(t TaskSelector) TaskSelector {
+	switch {
+	case !j.spec.mpiGang:
+		return t
+	case j.spec.gangSize == len(j.state):
+		t.Ranges = nil
+		return t
+	}
+	var gangs []IndexRange
+	for _, r := range t.Ranges {
+		first, last := j.primaryOf(r.First), j.lastOfGang(j.primaryOf(r.Last))
+		if n := len(gangs); n > 0 && first <= gangs[n-1].Last+1 {
+			gangs[n-1].Last = max(gangs[n-1].Last, last)
+		} else {
+			gangs = append(gangs, IndexRange{first, last})
+		}
+	}
+	t.Ranges = gangs
+	return t
+}
+
+// failedSecondary is the first task of a gang that follows and has ended for good while its leader has not; -1 for none.
+func (j *job) failedSecondary(head int) int {
+	if !j.spec.mpiGang || j.state[head].IsFinal() || j.counts[roost.Completed] == 0 {
+		return -1
+	}
+	for i := head + 1; i <= j.lastOfGang(head); i++ {
+		if j.state[i] == roost.Completed {
+			return i
+		}
+	}
+	return -1
+}
+
+// absorbEnded takes in that an attempt of a task has ended when the end of its job is settled already, and reports whether it was.
+func (q *Queue) absorbEnded(j *job, i int, r *taskRecord) bool {
+	head := j.primaryOf(i)
+	switch k := j.failedSecondary(head); {
+	case j.isSecondary(i) && j.state[head].IsFinal():
+		q.completeSecondary(j, i)
+		return true
+	case j.isPrimary(i) && k >= 0 && !r.removeWanted && !(r.exit != nil && r.exit.IsSuccess()):
+		q.failPrimary(j, r, k)
+		q.completeTask(j, i, true)
+		return true
+	}
+	return false
+}
+
+// failPrimary has the leader fail with what another of its gang has failed with.
+func (q *Queue) failPrimary(j *job, r *taskRecord, k int) {
+	with := j.records.get(k)
+	x := AttemptExit{}
+	if r.exit != nil {
+		x = *r.exit
+	}
+	x.Code, x.Signal, x.Core, x.Cause = with.exit.Code, with.exit.Signal, false, with.exit.Cause
+	if x.IsSuccess() { // which is too early, and none of the leader's
+		x.Signal = sigkill
+	}
+	x.Reason = fmt.Sprintf("chunk %d of it, on %s, has ended: %s", k-j.primaryOf(k), with.node, with.exit.Describe())
+	r.exit = &x
+}
+
+// retryMPIGangs has gangs run again whose leaders, or parts before these, have failed: all of each, as what has not failed has no program of its own.
+func (j *job) retryMPIGangs(t TaskSelector, events []JobEvent) ([]JobEvent, error) {
+	ending := false
+	var failed []IndexRange
+	j.wholeGangs(t).eachIndex(len(j.state), func(i int) {
+		if !j.isPrimary(i) {
+			return
+		}
+		bad := false
+		for k := i; k <= j.lastOfGang(i); k++ {
+			bad = bad || j.state[k] == roost.Removed || j.state[k] == roost.Completed && !j.records.hasSucceeded(k)
+		}
+		switch over := j.gangs.openTasks[i/j.spec.gangSize] == 0; {
+		case bad && over:
+			failed = append(failed, IndexRange{i, j.lastOfGang(i)})
+		case j.state[i].IsFinal() && !over:
+			ending = true
+		}
+	})
+	switch {
+	case len(failed) == 0 && ending:
+		return nil, fmt.Errorf("%v: %w: %s", t, roost.Conflict, endingReason)
+	case len(failed) == 0:
+		return nil, noneFailed(t)
+	}
+	events[0].Ranges = j.wholeGangs(TaskSelector{Ranges: failed}).Ranges
+	return events, nil
+}
+
+// sigkill is the number of the signal that ends whatever gets it, on Linux.
+const sigkill = 9
+
+// endMPIGang has the others of a led gang follow one that has ended for good.
+func (q *Queue) endMPIGang(j *job, i int) {
+	head := j.primaryOf(i)
+	switch {
+	case j.isPrimary(i):
+		for k := i + 1; k <= j.lastOfGang(i); k++ {
+			q.endSecondary(j, k)
+		}
+	case j.isSecondary(i) && j.state[head].IsActive():
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, head), Reason: fmt.Sprintf("chunk %d of it has ended", i-head)})
+	case j.isSecondary(i) && !j.state[head].IsFinal():
+		r := j.ownRecord(head)
+		q.failPrimary(j, r, i)
+		q.completeTask(j, head, true)
+	}
+}
+
+// endSecondary ends a task whose leader has ended.
+func (q *Queue) endSecondary(j *job, k int) {
+	switch s := j.state[k]; {
+	case s.IsActive():
+		q.vacates = append(q.vacates, VacateAttempt{Attempt: q.attemptOf(j, k), Fast: true, Reason: "its job has ended"})
+	case !s.IsFinal():
+		q.completeSecondary(j, k)
+	}
+}
+
+// completeSecondary makes a task final that has followed its leader to the end. It had no program that could have failed.
+func (q *Queue) completeSecondary(j *job, k int) {
+	r := j.ownRecord(k)
+	x := AttemptExit{}
+	if r.exit != nil {
+		x = AttemptExit{Wall: r.exit.Wall, User: r.exit.User, System: r.exit.System, MaxRSS: r.exit.MaxRSS, Used: r.exit.Used}
+	}
+	r.exit, r.holdWanted, r.removeWanted = &x, false, false
+	q.dropAllImages(j, k)
+	q.setTaskState(j, k, roost.Completed)
+}
+
+// repairMPIGang asks again for what a led gang has coming: the schedd may have ended before it could say so.
+func (q *Queue) repairMPIGang(j *job) {
+	if !j.spec.mpiGang || j.isFinal() {
+		return
+	}
+	for head := 0; head < len(j.state); head += j.spec.gangSize {
+		if j.state[head].IsFinal() {
+			q.endMPIGang(j, head)
+		} else if k := j.failedSecondary(head); k >= 0 && j.state[head].IsActive() {
+			q.endMPIGang(j, k)
+		}
+	}
+}
+
+// suspendGang has the others of a led gang stand still with one whose machine's owner is back, and go on when none is: a program whose parts wait for each
+// other would only burn its walltime. Their states are as they were, as nobody stands in their own way.
+func (q *Queue) suspendGang(j *job, i int) {
+	if !j.spec.mpiGang {
+		return
+	}
+	for k := j.primaryOf(i); k <= j.lastOfGang(j.primaryOf(i)); k++ {
+		if j.state[k] == roost.Running && (k != i || j.suspendedWithGang(i)) {
+			j.ownRecord(k).ownCheckpoints().frozen = true
+			q.freezes = append(q.freezes, FreezeAttempt{q.attemptOf(j, k), j.suspendedWithGang(k)})
+		}
+	}
+}
+
+// suspendedWithGang reports whether a task stands still for the owner of another machine of its job.
+func (j *job) suspendedWithGang(i int) bool {
+	k := j.suspendedForOwner(j.primaryOf(i))
+	return k >= 0 && k != i
+}
+
+// suspendedForOwner is the first task of a led gang that stands still for the owner of its machine; -1 for none.
+func (j *job) suspendedForOwner(head int) int {
+	if j.spec.mpiGang && j.counts[roost.Suspended] > 0 {
+		for k := head; k <= j.lastOfGang(head); k++ {
+			if j.suspendedByOwner(k) {
+				return k
+			}
+		}
+	}
+	return -1
+}
+
+// LimitCounting is as what limits count the tasks of a request.
+type LimitCounting uint8
+
+// As jobs of their own, together as one job, or not, because another request is that job's first.
+const (
+	CountEach LimitCounting = iota
+	CountOnce
+	CountedElsewhere
+)
+
+// LimitCounting says as what limits on what runs count the tasks of a request: several of a program that has several machines are one job, or one task of an array.
+func (q *Queue) LimitCounting(id RequestID) LimitCounting {
+	r := q.requests[id]
+	if r == nil || r.mpiJob == 0 {
+		return CountEach
+	}
+	if j := q.jobs[r.mpiJob]; j != nil && j.class(r.mpiGang*j.spec.gangSize).request != r {
+		return CountedElsewhere
+	}
+	return CountOnce
+}

@@ -1,0 +1,96 @@
+package queue
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// mpiJobStatus tells of a job whose tasks are led by the first as of one of a single task, which has all that the job has.
+func (q *Queue) mpiJobStatus(j *job, s *JobStatus) {
+	*s = q.mpiTaskStatus(j, *s, 0)
+	s.Tasks, s.Counts = 1, [roost.Removed + 1]int{}
+	s.Counts[s.Task.State] = 1
+	s.Failed = min(s.Failed, 1)
+}
+
+// mpiTaskStatus makes of the status of a job that of a gang of it that one leads, which has all that its tasks have.
+func (q *Queue) mpiTaskStatus(j *job, s JobStatus, head int) JobStatus {
+	t, over := q.task(j, head), j.gangs.openTasks[head/j.spec.gangSize] == 0
+	ended, held := t.Ended, -1
+	s.Placements, s.Resources, s.Request = nil, roost.Resources{}, j.class(head).request.ID
+	for i := head; i <= j.lastOfGang(head); i++ {
+		one := TaskPlacement{Resources: j.class(i).spec.resources}
+		if r := j.records.get(i); r != nil {
+			one.Node, one.Placement = r.node, r.placement
+			ended = max(ended, r.ended)
+		}
+		if held < 0 && j.state[i] == roost.Held {
+			held = i
+		}
+		s.Placements, s.Resources = append(s.Placements, one), s.Resources.Add(one.Resources)
+	}
+	switch {
+	case over:
+		t.Ended = ended
+		t.Exit = j.gangUsage(head, t.Exit)
+	case t.State.IsFinal(): // the others are on their way
+		t.State, t.Ended, t.Reason = roost.Running, 0, endingReason
+	case held > head && !t.State.IsActive():
+		t.State, t.Reason = roost.Held, j.stateReason(held)
+	}
+	if t.State == roost.Idle && t.Reason == "" && j.waitsForEarlierGang(head/j.spec.gangSize) {
+		t.Reason = earlierGangReason()
+	}
+	if k := j.suspendedForOwner(head); k > head && t.State == roost.Running {
+		t.State, t.Reason, t.SuspendedBy = roost.Suspended, j.stateReason(k), j.suspendedBy(k)
+	}
+	s.Task, s.Started, s.Ended, s.Reason = &t, t.Started, t.Ended, t.Reason
+	s.Locked = t.State == roost.Held && j.isLocked(max(held, head))
+	return s
+}
+
+// endingReason is why a job is not over whose program is.
+const endingReason = "its program has ended, and its other machines are being given back"
+
+// gangUsage is how a leader ended, with what all of its gang have used.
+func (j *job) gangUsage(head int, x *AttemptExit) *AttemptExit {
+	if x == nil {
+		return nil
+	}
+	sum := *x
+	for i := head + 1; i <= j.lastOfGang(head); i++ {
+		r := j.records.get(i)
+		if r == nil || r.exit == nil {
+			continue
+		}
+		sum.User, sum.System = sum.User+r.exit.User, sum.System+r.exit.System
+		sum.MaxRSS = max(sum.MaxRSS, r.exit.MaxRSS)
+		u := r.exit.Used
+		sum.Used = ResourceUsage{
+			Peak: sum.Used.Peak + u.Peak, Read: sum.Used.Read + u.Read, Written: sum.Used.Written + u.Written, PeakGPU: sum.Used.PeakGPU + u.PeakGPU,
+			Disk: sum.Used.Disk + u.Disk,
+		}
+	}
+	return &sum
+}
+
+// GangOverCPULimit says of a task whose gang one leads that they have used more CPU time together than they may, and which attempt is to be told. What each has used so
+// far comes in.
+func (q *Queue) GangOverCPULimit(t roost.TaskID, used func(roost.AttemptID) time.Duration) (lead roost.AttemptID, reason string, over bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || !j.spec.mpiGang || j.spec.processLimits.CPU <= 0 || t.Index >= len(j.state) || !j.state[j.primaryOf(t.Index)].IsActive() {
+		return lead, "", false
+	}
+	sum, head := time.Duration(0), j.primaryOf(t.Index)
+	for i := head; i <= j.lastOfGang(head); i++ {
+		if r := j.records.own(i); r != nil && r.live {
+			sum += used(q.attemptOf(j, i))
+		}
+	}
+	if sum <= j.spec.processLimits.CPU {
+		return lead, "", false
+	}
+	return q.attemptOf(j, head), fmt.Sprintf("CPU time of %v exceeded: its chunks have used %v together", j.spec.processLimits.CPU, sum.Round(time.Millisecond)), true
+}

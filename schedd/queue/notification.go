@@ -1,0 +1,144 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// NotificationEvent is what somebody is told of.
+type NotificationEvent uint8
+
+// The occasions (POSIX XCU qsub, -m): the letters b, e and a.
+const (
+	BeginEvent NotificationEvent = iota + 1
+	EndEvent
+	AbortEvent // by the batch system, or by somebody else than its owner
+)
+
+func (o NotificationEvent) String() string {
+	return [...]string{BeginEvent: "begun", EndEvent: "ended", AbortEvent: "aborted"}[o]
+}
+
+// JobNotification is what somebody asked to be told of a job, or of a task of an array.
+type JobNotification struct {
+	What     NotificationEvent
+	Time     int64 // unix nanoseconds
+	ID       string
+	Name     string
+	Queue    string
+	Owner    string
+	UID, GID uint32
+	Users    string // whom to tell, with commas between; empty: the owner
+	Node     string
+	Reason   string
+	Exit     *AttemptExit // nil: there was none
+	Tasks    int          // of an array that is told of as a whole, so the next
+	Failed   int
+	Removed  int
+}
+
+// mailOptions is what an ad says of notices.
+type mailOptions struct {
+	onBegin, onEnd, onAbort, perTask bool // each: of the tasks of an array
+	recipients                       string
+}
+
+func (r *adReader) mailOptions() *mailOptions {
+	points := r.text(roost.AttrMailPoints, "")
+	if strings.Trim(points, "abej") != "" && points != "n" {
+		r.fail(roost.AttrMailPoints, "of the letters a, b, e and j, or n")
+	}
+	if points == "" || points == "n" {
+		return nil
+	}
+	has := func(letter string) bool { return strings.Contains(points, letter) }
+	return &mailOptions{has("b"), has("e"), has("a"), has("j"), r.text(roost.AttrMailUsers, "")}
+}
+
+// Notification is what is to be told of an event that has just been applied; false for nothing. An array without -m j is told of as a whole: when its first task starts,
+// and when the last has ended.
+func (q *Queue) Notification(e JobEvent) (n JobNotification, ok bool) {
+	j := q.jobs[e.Job]
+	if j == nil || j.spec.mail == nil {
+		return n, false
+	}
+	m, array := j.spec.mail, j.spec.array || len(j.state) > 1 && !j.spec.mpiGang
+	whole := array && !m.perTask
+	n = JobNotification{
+		Time: e.Time, ID: j.id(q.host).String(), Name: j.spec.name, Queue: cmp.Or(j.spec.queue, roost.DefaultQueueName), Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID, Users: m.recipients,
+		Reason: e.Reason,
+	}
+	if array {
+		number, host, _ := strings.Cut(n.ID, ".")
+		n.ID = number + "[]." + host
+	}
+	one := func() {
+		if array {
+			n.ID = q.TaskName(j.id(q.host).Task(e.Index))
+		}
+		if r := j.records.get(e.Index); r != nil {
+			n.Node = r.node
+		}
+	}
+	if (e.Type == Started || e.Type == Ended) && j.isSecondary(e.Index) && !whole {
+		return n, false // it has no program
+	}
+	switch e.Type {
+	case Started:
+		if n.What = BeginEvent; whole {
+			return n, m.onBegin && j.firstStarted == e.Time && j.lastEnded == 0
+		}
+		one()
+		return n, m.onBegin
+	case Ended:
+		if whole {
+			return q.arrayNotification(j, n)
+		}
+		one()
+		n.Exit, n.Reason = e.Exit, e.Exit.Reason
+		return n, m.endEvent(&n, e.Exit, j.state[e.Index])
+	case RemovalRequested, Dropped:
+		if whole && j.isFinal() {
+			return q.arrayNotification(j, n)
+		}
+		if n.What = AbortEvent; len(e.Ranges) > 0 && !whole {
+			n.ID = q.TaskNames(e.Job).Tasks(j.id(q.host), e.Ranges)
+		}
+		if e.RequestedBy != "" {
+			n.Reason = fmt.Sprintf("deleted by %s", e.RequestedBy)
+		}
+		return n, m.onAbort && !whole && e.RequestedBy != j.submission.Owner
+	}
+	return n, false
+}
+
+// endEvent reports whether the end of a task is to be told, and as what.
+func (m *mailOptions) endEvent(n *JobNotification, x *AttemptExit, state roost.TaskState) bool {
+	switch {
+	case x.Cause == CauseRemoval: // that was told when it was asked for
+		return false
+	case state == roost.Completed && x.Cause == CauseExited:
+		n.What = EndEvent
+		return m.onEnd
+	case state == roost.Completed || state == roost.Held:
+		n.What = AbortEvent
+		return m.onAbort || m.onEnd && state == roost.Completed
+	}
+	return false // it is run again
+}
+
+// arrayNotification is the notice of a whole array that has ended.
+func (q *Queue) arrayNotification(j *job, n JobNotification) (JobNotification, bool) {
+	if !j.isFinal() {
+		return n, false
+	}
+	tasks, counts, failed := j.userCounts()
+	n.What, n.Reason, n.Tasks, n.Failed, n.Removed = EndEvent, "", tasks, failed, counts[roost.Removed]
+	if n.Failed+n.Removed > 0 {
+		n.What = AbortEvent
+	}
+	return n, j.spec.mail.onEnd || n.What == AbortEvent && j.spec.mail.onAbort
+}

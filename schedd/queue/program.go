@@ -1,0 +1,274 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// TaskProgram is what one attempt of one task is to run, with every $(Name) replaced.
+type TaskProgram struct {
+	Executable       string
+	Arguments        []string
+	Environment      []string
+	Script           string
+	ScriptFile       string // in its place: see roost.AttrScriptFile
+	Iwd              string
+	In               string
+	Out              string // empty: captured
+	Err              string
+	JoinErr          bool
+	RemoveOutput     string // of o and e: Out, or Err, goes when the task has succeeded
+	Umask            uint32
+	Walltime         time.Duration
+	Bounds           ProcessLimits
+	PredictedRuntime time.Duration // that the attempt takes; 0: nobody knows
+	NotRerunnable    bool          // the task is not run again if it is interrupted and nothing of it was saved
+	Interactive      bool          // it runs on its user's terminal
+	Login            bool          // and is a login shell
+	NoticePeriod     time.Duration
+	Transfer         string // "auto", "always", "never"
+	Domain           string // the submit side's FileSystemDomain
+	Inputs           []string
+	Outputs          []string
+	Name             string
+	PBS              string // the task's id as PBS writes it
+	Queue            string
+	Account          string // the group
+	Owner            string
+	UID, GID         uint32
+	Checkpoint       *CheckpointPolicy // nil: none are taken
+	Restore          *CheckpointImage  // what the attempt goes on from
+	RestoreKey       []byte            // of that image, secret
+	Rank             int               // of its task in its gang
+	Peers            []string          // the nodes of its gang by rank; none: it is of no gang
+	Hosts            []HostProcesses   // of its job's processes, in the order of the file of nodes; none: it has no such file
+	FromQsub         bool              // its job came by qsub
+	IsSecondary      bool              // it holds what it has for the first of its gang
+}
+
+// HostProcesses is so many processes that a task of a job is to have on a node.
+type HostProcesses struct {
+	Attempt   roost.AttemptID
+	Node      string
+	Processes int
+}
+
+// Program materialises the program of an attempt.
+func (q *Queue) Program(a roost.AttemptID) (TaskProgram, error) {
+	j := q.jobs[a.Task.Job.Seq]
+	if j == nil || a.Task.Index >= len(j.state) {
+		return TaskProgram{}, fmt.Errorf("task %v: %w", a.Task, roost.NotFound)
+	}
+	m, err := q.newSubstituter(j, a)
+	if err != nil {
+		return TaskProgram{}, err
+	}
+	p := TaskProgram{
+		Executable: m.text(roost.AttrCmd), Arguments: m.list(roost.AttrArguments), Environment: m.list(roost.AttrEnvironment),
+		Iwd: m.text(roost.AttrIwd), In: m.text(roost.AttrIn), Out: m.text(roost.AttrOut), Err: m.text(roost.AttrErr),
+		Inputs: m.list(roost.AttrTransferIn), Outputs: m.list(roost.AttrTransferOut), Walltime: j.class(a.Task.Index).spec.walltime, Bounds: j.spec.processLimits,
+		PredictedRuntime: q.predictedRuntime(j.class(a.Task.Index).request), NotRerunnable: !j.spec.rerunnable, NoticePeriod: j.spec.noticePeriod, Transfer: j.spec.transfer, Domain: j.spec.domain, Name: j.spec.name,
+		FromQsub: j.spec.fromQsub, Owner: j.submission.Owner, UID: j.submission.UID, GID: j.submission.GID,
+	}
+	p.Script, _ = m.ad.Str(roost.AttrScript)
+	p.ScriptFile, _ = m.ad.Str(roost.AttrScriptFile)
+	if p.Script != "" || p.ScriptFile != "" {
+		if p.Executable = m.text(roost.AttrShell); p.Executable == "" && !strings.HasPrefix(p.Script, "#!") { // which says what runs it
+			p.Executable = "/bin/sh"
+		}
+	}
+	p.PBS, p.Queue, p.Account = m.pbsID(), cmp.Or(j.spec.queue, roost.DefaultQueueName), j.spec.group
+	if p.Interactive = j.spec.interactive; p.Interactive {
+		_, p.Login = m.ad.Lookup(roost.AttrShell)
+	}
+	p.Rank, p.Peers = q.gangPeers(j, a.Task.Index)
+	p.Hosts = q.hostsOf(j, a)
+	q.addCheckpointing(j, a, &p)
+	p.JoinErr, _ = m.ad.Bool(roost.AttrJoinOutput)
+	p.RemoveOutput, _ = m.ad.Str(roost.AttrRemoveOutput)
+	p.Umask = 0o022
+	if n, ok := m.ad.Int(roost.AttrUmask); ok {
+		p.Umask = uint32(n) & 0o777
+	}
+	if j.isSecondary(a.Task.Index) {
+		p.becomeSecondary()
+	}
+	return p, m.err
+}
+
+// becomeSecondary makes of a job's program what a task runs that holds its part of a machine for the leader: nothing, for as long as that may run. Its walltime
+// is there to say when the machine is free again; it is the leader's that ends the job.
+func (p *TaskProgram) becomeSecondary() {
+	p.IsSecondary, p.Interactive, p.Executable, p.Arguments, p.Script = true, false, "/bin/sleep", []string{"infinity"}, ""
+	p.ScriptFile = ""
+	p.In, p.Out, p.Err, p.JoinErr, p.Inputs = "", "/dev/null", "/dev/null", false, nil
+	if p.Walltime > 0 {
+		p.Walltime += p.NoticePeriod + secondarySlack
+	}
+}
+
+// secondarySlack is by how much those that follow a leader may outlive its walltime and notice.
+const secondarySlack = time.Minute
+
+// UserScript is one that the schedd keeps for a user.
+type UserScript struct {
+	UID  uint32
+	Name string
+}
+
+// UserScripts lists those that jobs of the queue name.
+func (q *Queue) UserScripts() (list []UserScript) {
+	for _, j := range q.jobs {
+		if j.spec.scriptFile != "" {
+			list = append(list, UserScript{j.submission.UID, j.spec.scriptFile})
+		}
+	}
+	return list
+}
+
+// substituter replaces $(Name) in the attributes of one task.
+type substituter struct {
+	ad      *classad.Ad
+	job     *job
+	attempt roost.AttemptID
+	err     error
+}
+
+func (q *Queue) newSubstituter(j *job, a roost.AttemptID) (*substituter, error) {
+	if before := j.class(a.Task.Index).oldAd; before != nil {
+		if before.parsed == nil {
+			ad, err := classad.Parse(before.ad)
+			if err != nil {
+				return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
+			}
+			before.parsed = ad
+		}
+		return &substituter{ad: before.parsed, job: j, attempt: a}, nil
+	}
+	if j.ad == nil { // parsed when it is first run, and kept while it is in the queue
+		ad, err := classad.Parse(j.submission.Ad)
+		if err != nil {
+			return nil, fmt.Errorf("ad of job %v: %w", a.Task.Job, err)
+		}
+		j.ad = ad
+	}
+	return &substituter{ad: j.ad, job: j, attempt: a}, nil
+}
+
+func (m *substituter) text(name string) string {
+	s, _ := m.ad.Str(name)
+	return m.expand(s)
+}
+
+func (m *substituter) list(name string) []string {
+	list, _ := m.ad.Strings(name)
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = m.expand(s)
+	}
+	return out
+}
+
+// expand replaces $(Name) and $$.
+func (m *substituter) expand(s string) string {
+	if strings.IndexByte(s, '$') < 0 {
+		return s
+	}
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '$')
+		if i < 0 || i+1 == len(s) {
+			b.WriteString(s)
+			return b.String()
+		}
+		b.WriteString(s[:i])
+		end := strings.IndexByte(s[i:], ')')
+		switch {
+		case s[i+1] == '$':
+			b.WriteByte('$')
+			s = s[i+2:]
+		case s[i+1] == '(' && end > 0:
+			b.WriteString(m.value(s[i+2 : i+end]))
+			s = s[i+end+1:]
+		default:
+			b.WriteByte('$')
+			s = s[i+1:]
+		}
+	}
+}
+
+func (m *substituter) value(name string) string {
+	switch name {
+	case "TaskIndex":
+		return strconv.Itoa(m.attempt.Task.Index / m.job.tasksPerIndex())
+	case "JobId":
+		return m.attempt.Task.Job.String()
+	case "JobSeq":
+		return strconv.FormatUint(m.attempt.Task.Job.Seq, 10)
+	case "JobHost":
+		return m.attempt.Task.Job.Host
+	case "Attempt":
+		return strconv.Itoa(int(m.attempt.Attempt))
+	}
+	if c := m.job.columns[name]; c != nil {
+		return c.at(m.attempt.Task.Index)
+	}
+	if name == "ArrayIndex" && m.job.indexes != nil {
+		return strconv.Itoa(m.job.names().index(m.attempt.Task.Index))
+	}
+	if m.err == nil {
+		m.err = fmt.Errorf("task %s: %w: $(%s) stands for nothing: the job has no such column", m.job.names().TaskName(m.attempt.Task), roost.Invalid, name)
+	}
+	return ""
+}
+
+// pbsID is the id of the task as PBS writes it: that of its job, with its index in the array if that is one.
+func (m *substituter) pbsID() string {
+	id := m.attempt.Task
+	if !m.job.spec.array && (len(m.job.state) == 1 || m.job.spec.mpiGang) {
+		return id.Job.String()
+	}
+	id.Index = m.job.names().index(id.Index)
+	return id.String()
+}
+
+// TaskOutput says where the standard streams of a task go, and on whose behalf: for those who want to read them.
+type TaskOutput struct {
+	Out, Err string // as in TaskProgram
+	Iwd      string
+	Join     bool
+	UID, GID uint32
+	Owner    string
+	Attempt  roost.AttemptID // the last one; attempt 0 when there was none
+	State    roost.TaskState
+	Node     string
+	Running  bool // its processes may be writing
+
+	Interactive bool     // it has a terminal
+	Command     []string // that runs there; none: a login shell
+}
+
+// TaskOutput tells where the streams of a task are.
+func (q *Queue) TaskOutput(t roost.TaskID) (TaskOutput, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return TaskOutput{}, fmt.Errorf("task %v: %w", t, roost.NotFound)
+	}
+	a := roost.AttemptID{Task: t}
+	o := TaskOutput{State: j.state[t.Index]}
+	if r := j.records.get(t.Index); r != nil {
+		a.Attempt, o.Node, o.Running = r.attempt, r.node, r.live
+	}
+	p, err := q.Program(a)
+	o.Out, o.Err, o.Iwd, o.Join, o.UID, o.GID, o.Owner, o.Attempt = p.Out, p.Err, p.Iwd, p.JoinErr, p.UID, p.GID, p.Owner, a
+	if o.Interactive = p.Interactive; o.Interactive && !p.Login {
+		o.Command = append([]string{p.Executable}, p.Arguments...)
+	}
+	return o, err
+}

@@ -1,0 +1,148 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/roost-batch/roost"
+)
+
+// Check panics when the state contradicts itself. Tests and the simulator call it after each event.
+func (q *Queue) Check() {
+	tasks := 0
+	ready := map[RequestID]int{}
+	q.checkDemands()
+	open := map[uint32]int{}
+	for seq, j := range q.jobs {
+		n := q.checkJob(j, ready)
+		tasks += n
+		if open[j.submission.UID] += n; open[j.submission.UID] == 0 {
+			delete(open, j.submission.UID)
+		}
+		if j.seq != seq {
+			panic(fmt.Sprintf("queue: job %d stands at %d", j.seq, seq))
+		}
+	}
+	for seq, dependents := range q.dependents {
+		for dependent := range dependents {
+			if q.jobs[dependent] == nil {
+				panic(fmt.Sprintf("queue: job %d has %d for a dependent, which is not there", seq, dependent))
+			}
+		}
+	}
+	if tasks != q.tasks {
+		panic(fmt.Sprintf("queue: %d tasks are open, and %d are counted", tasks, q.tasks))
+	}
+	if !maps.Equal(open, q.openByUser) {
+		panic(fmt.Sprintf("queue: users have %v tasks open, and %v are counted", open, q.openByUser))
+	}
+	for id, r := range q.requests {
+		if r.Ready != ready[id] {
+			panic(fmt.Sprintf("queue: request %d has %d tasks ready, and says %d", id, ready[id], r.Ready))
+		}
+	}
+}
+
+// checkJob checks one job, adds up its ready tasks by request, and returns how many of its tasks are open.
+func (q *Queue) checkJob(j *job, ready map[RequestID]int) (open int) {
+	if e := j.eligible; (e.waitingSince != 0) != (j.counts[roost.Idle] > 0) || e.waitingSince != 0 && e.since == 0 || e.waited < 0 {
+		panic(fmt.Sprintf("queue: job %d has %d tasks that wait for a machine, and says %+v", j.seq, j.counts[roost.Idle], e))
+	}
+	q.checkGangs(j)
+	q.checkDependencies(j)
+	var counts [roost.Removed + 1]int
+	active, failed := 0, 0
+	for i, s := range j.state {
+		counts[s]++
+		r := j.records.get(i)
+		live := r != nil && r.live
+		if live != s.IsActive() {
+			panic(fmt.Sprintf("queue: %v is %v, and its attempt is live: %v", j.id(q.host).Task(i), s, live))
+		}
+		if live {
+			active++
+		}
+		if s == roost.Completed && !j.records.hasSucceeded(i) {
+			failed++
+		}
+		if j.class(i).ready.has(i) != (s == roost.Idle) {
+			panic(fmt.Sprintf("queue: %v is %v, and ready: %v", j.id(q.host).Task(i), s, s != roost.Idle))
+		}
+		if !s.IsFinal() {
+			open++
+		}
+		if j.urgent[i] != nil && s != roost.Idle && !s.IsActive() || j.class(i).oldAd == nil && j.class(i).spec.now != j.whereNow(i) {
+			panic(fmt.Sprintf("queue: %v is %v, and is to run now at %q, asked for at %q", j.id(q.host).Task(i), s, j.whereNow(i), j.class(i).spec.now))
+		}
+	}
+	q.checkUserView(j)
+	if counts != j.counts || active != j.active || failed != j.failed {
+		panic(fmt.Sprintf("queue: job %d counts %v, %d active, %d failed, and says %v, %d, %d", j.seq, counts, active, failed, j.counts, j.active, j.failed))
+	}
+	for _, c := range j.classes {
+		if (c.heapIndex >= 0) != (c.count > 0 && !c.full()) {
+			panic(fmt.Sprintf("queue: a class of job %d with %d ready tasks stands at place %d", j.seq, c.count, c.heapIndex))
+		}
+	}
+	for _, s := range j.shares {
+		count := 0
+		for _, c := range j.classes {
+			if c.share == s {
+				count += c.count
+			}
+		}
+		if count != s.count || s.counted != s.most(j) {
+			panic(fmt.Sprintf("queue: a share of job %d has %d tasks ready and room for %d, and says %d, %d", j.seq, count, j.startableTasks(), s.count, s.counted))
+		}
+		ready[s.request.ID] += s.counted
+	}
+	return open
+}
+
+// checkDemands adds up anew what each payer may hold.
+func (q *Queue) checkDemands() {
+	q.updateDemands()
+	sums := map[QuotaKey]QuotaDemand{}
+	for seq, j := range q.jobs {
+		if q.deferredJobs[seq] {
+			continue // nobody has allowed it yet
+		}
+		kinds := make([]demandKind, len(j.classes))
+		for n, c := range j.classes {
+			kinds[n].each = c.spec.resources
+		}
+		for i, s := range j.state {
+			if !s.IsFinal() {
+				kinds[max(slices.Index(j.classes, j.class(i)), 0)].open++
+			}
+		}
+		sums[j.payer()] = sums[j.payer()].Add(totalDemand(kinds, j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec))
+	}
+	maps.DeleteFunc(sums, func(_ QuotaKey, d QuotaDemand) bool { return d == QuotaDemand{} })
+	if !maps.Equal(sums, q.demands) {
+		panic(fmt.Sprintf("queue: the demand is %v, and is told as %v", sums, q.demands))
+	}
+}
+
+// checkDependencies checks that a job's tasks stand where what it waits for has them, and that rivals know each other.
+func (q *Queue) checkDependencies(j *job) {
+	if j.counts[roost.Blocked] > 0 && !j.isBlocked() || j.counts[roost.Idle] > 0 && j.isBlocked() {
+		panic(fmt.Sprintf("queue: job %d is blocked: %v, and counts %v", j.seq, j.isBlocked(), j.counts))
+	}
+	if j.expectedBefore < 0 || j.expectedSync < 0 {
+		panic(fmt.Sprintf("queue: job %d waits for %d and %d jobs", j.seq, j.expectedBefore, j.expectedSync))
+	}
+	begun, all := false, true
+	for _, seq := range j.runOneSet {
+		o := q.jobs[seq]
+		all = all && o != nil
+		begun = begun || o != nil && o.hasBegun()
+		if o != nil && !o.isFinal() && !slices.Contains(o.runOneSet, j.seq) && !j.isFinal() {
+			panic(fmt.Sprintf("queue: job %d is a rival of %d, and that not of it", j.seq, seq))
+		}
+	}
+	if all && begun != j.runOneStarted && !j.isFinal() {
+		panic(fmt.Sprintf("queue: job %d with the rivals %v is stopped: %v, and a rival has begun: %v", j.seq, j.runOneSet, j.runOneStarted, begun))
+	}
+}

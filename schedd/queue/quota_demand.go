@@ -1,0 +1,233 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// QuotaKey is whose quota a job is held against, and at which band, and whose count of which queue.
+type QuotaKey struct {
+	Owner, Group string
+	Band         roost.PriorityBand
+	Queue        string
+	GID          uint32
+}
+
+// Compare orders payers by band, group, owner, queue and Unix group.
+func (p QuotaKey) Compare(o QuotaKey) int {
+	return cmp.Or(cmp.Compare(p.Band, o.Band), strings.Compare(p.Group, o.Group), strings.Compare(p.Owner, o.Owner), strings.Compare(p.Queue, o.Queue),
+		cmp.Compare(p.GID, o.GID))
+}
+
+// QuotaDemand is what jobs may hold at once when all goes well: what a quota is compared with (Borg §2.5, where a job's tasks all run at once). Of a job
+// that lets only so many of its tasks run at once no more than those count: an array of a thousand tasks, ten at a time, needs the quota of ten.
+type QuotaDemand struct {
+	roost.Resources
+	Tasks int // that run at once
+	Open  int // that are not done, whether or not they may run at once; several of a program that has several machines count as one
+
+	Total roost.Resources // what these would hold all together
+}
+
+// Add returns the sum.
+func (d QuotaDemand) Add(e QuotaDemand) QuotaDemand {
+	return QuotaDemand{d.Resources.Add(e.Resources), d.Tasks + e.Tasks, d.Open + e.Open, d.Total.Add(e.Total)}
+}
+
+// Sub returns the difference.
+func (d QuotaDemand) Sub(e QuotaDemand) QuotaDemand {
+	return QuotaDemand{d.Resources.Sub(e.Resources), d.Tasks - e.Tasks, d.Open - e.Open, d.Total.Sub(e.Total)}
+}
+
+// totalDemand is what so many tasks of each kind may hold at once, of which no more than most run together; 0 for all. Where the kinds differ and
+// not all run together, each resource is counted as if those ran that want most of it.
+func totalDemand(kinds []demandKind, most int) (d QuotaDemand) {
+	var largest roost.Resources
+	for _, k := range kinds {
+		if k.open > 0 {
+			held := multiply(k.each, k.open)
+			d = d.Add(QuotaDemand{held, k.open, k.open, held})
+			largest = roost.Resources{
+				CPU: max(largest.CPU, k.each.CPU), Memory: max(largest.Memory, k.each.Memory), Disk: max(largest.Disk, k.each.Disk),
+				GPUs: max(largest.GPUs, k.each.GPUs),
+			}
+		}
+	}
+	if most <= 0 || d.Tasks <= most {
+		return d
+	}
+	bound := multiply(largest, most)
+	return QuotaDemand{roost.Resources{
+		CPU: min(d.CPU, bound.CPU), Memory: min(d.Memory, bound.Memory), Disk: min(d.Disk, bound.Disk), GPUs: min(d.GPUs, bound.GPUs),
+	}, most, d.Open, d.Total}
+}
+
+// countGangOnce counts the tasks of a gang that are led by its first as the one that they are to its user.
+func (d QuotaDemand) countGangOnce(p *jobSpec) QuotaDemand {
+	if p.mpiGang {
+		d.Open = (d.Open + p.gangSize - 1) / p.gangSize
+	}
+	return d
+}
+
+// demandKind is so many tasks that ask for the same.
+type demandKind struct {
+	each roost.Resources
+	open int // not final
+}
+
+// multiply is what n tasks hold. A share of a GPU counts as one, since nobody says who else could use the rest.
+func multiply(r roost.Resources, n int) roost.Resources {
+	return roost.Resources{
+		CPU: r.CPU * roost.MilliCPU(n), Memory: r.Memory * roost.Bytes(n), Disk: r.Disk * roost.Bytes(n), GPUs: r.GPUs * n,
+	}
+}
+
+// demand is what a job may hold at once from now on.
+func (j *job) demand() QuotaDemand {
+	kinds := make([]demandKind, len(j.classes))
+	for n, c := range j.classes {
+		kinds[n] = demandKind{c.spec.resources, c.open}
+	}
+	return totalDemand(kinds, j.spec.maxRunning*j.tasksPerIndex()).countGangOnce(&j.spec)
+}
+
+// updateDemands brings the sums of those jobs up to date of which something has changed.
+func (q *Queue) updateDemands() {
+	for seq := range q.demandChanged {
+		j := q.jobs[seq]
+		if j == nil {
+			continue // it was final when it left
+		}
+		now := QuotaDemand{} // as long as nobody has allowed it
+		if !q.deferredJobs[seq] {
+			now = j.demand()
+		}
+		if now == j.countedDemand {
+			continue
+		}
+		who := j.payer()
+		sum := q.demands[who].Sub(j.countedDemand).Add(now)
+		j.countedDemand = now
+		if sum == (QuotaDemand{}) {
+			delete(q.demands, who)
+		} else {
+			q.demands[who] = sum
+		}
+		q.changedDemands[who] = true
+	}
+	clear(q.demandChanged)
+}
+
+func (j *job) payer() QuotaKey {
+	return QuotaKey{j.submission.Owner, j.spec.group, j.spec.band, j.spec.queue, j.submission.GID}
+}
+
+// UniformTasks is so many tasks of a job that ask for the same.
+type UniformTasks struct {
+	roost.Resources
+	Walltime          time.Duration // 0: for ever
+	Bounds            ProcessLimits
+	ConcurrencyLimits string // of each, as [roost.ParseLicences] reads it
+	Gang              int    // so many of them start together; below 2: each for itself
+	Tasks             int
+}
+
+// TaskKinds lists what the tasks of a job that is about to be submitted ask for.
+func TaskKinds(spec *SubmitSpec) ([]UniformTasks, error) {
+	p, err := readJobSpec(spec.Ad)
+	if err != nil {
+		return nil, err
+	}
+	var split []TaskColumn
+	for _, c := range spec.Columns {
+		if slices.Contains(overridableAttrs, c.Name) && len(c.Values) == spec.Count {
+			split = append(split, c)
+		}
+	}
+	if len(split) == 0 {
+		return []UniformTasks{{p.resources, p.walltime, p.processLimits, requestedLimits(spec.Ad), p.gangSize, spec.Count}}, nil
+	}
+	index, licences := map[UniformTasks]int{}, requestedLimits(spec.Ad)
+	var all []UniformTasks
+	for i := range spec.Count {
+		one := p
+		for _, c := range split {
+			if err := one.overrideAttr(c.Name, c.Values[i]); err != nil {
+				return nil, fmt.Errorf("task %d: %w", i, err)
+			}
+		}
+		k := UniformTasks{Resources: one.resources, Walltime: one.walltime, Bounds: one.processLimits, ConcurrencyLimits: licences, Gang: one.gangSize}
+		at, found := index[k]
+		if !found {
+			at = len(all)
+			index[k], all = at, append(all, k)
+		}
+		all[at].Tasks++
+	}
+	return all, nil
+}
+
+func requestedLimits(ad *classad.Ad) string {
+	text, _ := ad.Str(roost.AttrLimits)
+	return text
+}
+
+// SubmissionDemand is whose quota a job that is about to be submitted is held against, and how much it would add to what is held against it.
+func SubmissionDemand(who CallerIdentity, spec *SubmitSpec) (QuotaKey, QuotaDemand, error) {
+	p, err := readJobSpec(spec.Ad)
+	if err != nil {
+		return QuotaKey{}, QuotaDemand{}, err
+	}
+	all, err := TaskKinds(spec)
+	if err != nil {
+		return QuotaKey{}, QuotaDemand{}, err
+	}
+	kinds := make([]demandKind, len(all))
+	for i, k := range all {
+		kinds[i] = demandKind{k.Resources, k.Tasks}
+	}
+	return QuotaKey{who.User, p.group, p.band, p.queue, who.GID}, totalDemand(kinds, p.maxRunning*p.tasksPerIndex()).countGangOnce(&p), nil
+}
+
+// HasSubmission reports whether a submission with that key was taken already.
+func (q *Queue) HasSubmission(who CallerIdentity, key string, limits SubmitLimits) bool {
+	return len(q.submissionJobs(submissionKey(who, key), limits)) > 0
+}
+
+// ReportDemand has those payers told anew, though nothing of theirs may have changed.
+func (q *Queue) ReportDemand(all []QuotaKey) {
+	for _, who := range all {
+		q.changedDemands[who] = true
+	}
+}
+
+// DemandOf is what all jobs of a payer may hold at once.
+func (q *Queue) DemandOf(who QuotaKey) QuotaDemand {
+	q.updateDemands()
+	return q.demands[who]
+}
+
+// QuotaKeys lists who has any demand, in order.
+func (q *Queue) QuotaKeys() []QuotaKey {
+	q.updateDemands()
+	return slices.SortedFunc(maps.Keys(q.demands), QuotaKey.Compare)
+}
+
+// TakeChangedDemands drains the payers whose demand has changed.
+func (q *Queue) TakeChangedDemands() []QuotaKey {
+	q.updateDemands()
+	if len(q.changedDemands) == 0 {
+		return nil
+	}
+	all := slices.SortedFunc(maps.Keys(q.changedDemands), QuotaKey.Compare)
+	clear(q.changedDemands)
+	return all
+}

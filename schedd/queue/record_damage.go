@@ -1,0 +1,71 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// What a disk has lost of a job may be the beginning of an attempt, which lives at a node that nobody knows of, until its lease is over. The next attempts of the job
+// have numbers above all that it may have had, so that none is taken for another; and that none begins beside it is for who releases the job (see UnrecordedLease).
+
+// recordDamage is how much of a job's past is not believed.
+type recordDamage struct {
+	maxUnrecorded  roost.AttemptNumber // the highest number that an attempt of the job may have had that is not on record; 0: all are
+	attemptMayLive bool                // such an attempt may live: nobody has released the job since
+}
+
+// HoldDamaged decides to hold a job of whose record something was lost. The numbers of its attempts go on above that one, and above all that it has. False where
+// there is no such job.
+func (q *Queue) HoldDamaged(now time.Time, seq uint64, above roost.AttemptNumber, reason string) (JobEvent, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return JobEvent{}, false
+	}
+	for i := range j.state {
+		if r := j.records.get(i); r != nil {
+			above = max(above, r.attempt)
+		}
+	}
+	return JobEvent{Type: Held, Time: now.UnixNano(), Job: seq, Reason: reason, Attempt: above}, true
+}
+
+// UnrecordedLease reports whether an attempt of a job that is not on record may live, and the lease that it has; 0: as the schedd has it.
+func (q *Queue) UnrecordedLease(seq uint64) (lease time.Duration, unsure bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return 0, false
+	}
+	return j.spec.lease, j.distrust.attemptMayLive
+}
+
+// applyDamage takes in what an event says of it.
+func (j *job) applyDamage(e JobEvent) {
+	switch {
+	case e.Type == Held && e.Attempt > 0:
+		j.distrust = recordDamage{max(j.distrust.maxUnrecorded, e.Attempt), true}
+	case e.Type == Released || e.Type == Retried:
+		j.distrust.attemptMayLive = false
+	}
+}
+
+// nextAttempt is the number of the next attempt of a task.
+func (j *job) nextAttempt(i int) roost.AttemptNumber {
+	last := j.distrust.maxUnrecorded
+	if r := j.records.get(i); r != nil {
+		last = max(last, r.attempt)
+	}
+	return last + 1
+}
+
+// attemptCount counts the attempts of a task; those before its job's record was damaged are not known.
+func (j *job) attemptCount(r *taskRecord) int {
+	if n := r.attempt - j.distrust.maxUnrecorded; n > 0 {
+		return int(n)
+	}
+	return int(r.attempt)
+}
+
+func (d recordDamage) append(b []byte) []byte {
+	return appendBool(appendNumber(b, sMaxUnrecorded, uint64(d.maxUnrecorded)), sAttemptMayLive, d.attemptMayLive)
+}

@@ -1,0 +1,371 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// JobStatus is what is told of a job, or of one task of it.
+type JobStatus struct {
+	Job              roost.JobID
+	Name             string
+	Owner            string
+	UID              uint32
+	Band             roost.PriorityBand
+	Priority         int
+	Queue            string
+	Group            string
+	Reservation      string // the only reservation in which it may run; empty: none
+	Array            bool
+	OrderRank        uint64 // its place among the jobs of the schedd: the number of the job whose place it is
+	OrderTime        int64  // when the job of that place was submitted, unix nanoseconds
+	Submitted        int64  // unix nanoseconds; the next two 0 for not yet
+	Started          int64
+	Ended            int64
+	EligibleSince    int64 // since when it could run, and was not held or made to wait since, unix nanoseconds; 0: it is
+	WaitingSince     int64 // since when a task of it waits for nothing but a machine, likewise; 0: none does
+	Waited           int64 // for how long some did before, nanoseconds
+	Tasks            int
+	Counts           [roost.Removed + 1]int
+	Failed           int
+	Resources        roost.Resources
+	Request          RequestID
+	Reason           string
+	Locked           bool        // it is held, and only who administers may release it
+	WaitsForTimeOnly bool        // blocked tasks wait for the start time, and for no other job
+	Task             *TaskStatus // of the task, or of the only one, or of the one that leads the others
+	RunNow           RunNowStatus
+	Placements       []TaskPlacement // of machines that the job has, where one task leads the others, in the order of the tasks
+}
+
+// TaskPlacement is what a task holds, or is to hold, of a node.
+type TaskPlacement struct {
+	Node      string // empty: not known yet
+	Placement string // see JobEvent.Placement
+	Resources roost.Resources
+}
+
+// TaskStatus is what is told of one task.
+type TaskStatus struct {
+	Index       int
+	UserIndex   int // the index that users know it by
+	State       roost.TaskState
+	Attempt     roost.AttemptNumber
+	Node        string
+	Placement   string // see JobEvent.Placement
+	Started     int64
+	Ended       int64
+	Exit        *AttemptExit
+	Reason      string
+	SuspendedBy string // Suspended: "owner" of its machine, "user", or both with a comma between them
+
+	ImageCount     int      // good checkpoints that are kept
+	LastCheckpoint int64    // when the last of them was taken, unix nanoseconds
+	EarlierUsage   CPUUsage // of earlier attempts, that the last one went on from
+}
+
+// Status tells how a job stands.
+func (q *Queue) Status(seq uint64) (JobStatus, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return JobStatus{}, false
+	}
+	return q.status(j), true
+}
+
+func (q *Queue) status(j *job) JobStatus {
+	s := JobStatus{
+		Job: j.id(q.host), Name: j.spec.name, Owner: j.submission.Owner, UID: j.submission.UID, Band: j.spec.band, Priority: j.spec.priority,
+		Queue: j.spec.queue, Group: j.spec.group, Array: j.spec.array, WaitsForTimeOnly: j.waitsForTimeOnly(), Locked: j.firstHeldLocked(), Submitted: j.submitted, OrderRank: j.orderRank, OrderTime: j.orderTime, Reservation: j.spec.reservation,
+		Resources: j.classes[0].request.Resources, Request: j.waitingRequest().ID,
+		EligibleSince: j.eligible.since, WaitingSince: j.eligible.waitingSince, Waited: j.eligible.waited,
+	}
+	s.Tasks, s.Counts, s.Failed = j.userCounts()
+	s.RunNow = j.runNowStatus()
+	if j.spec.mpiGang && j.spec.gangSize == len(j.state) {
+		q.mpiJobStatus(j, &s)
+		return s
+	}
+	if len(j.state) == 1 {
+		t := q.task(j, 0)
+		s.Task, s.Started, s.Ended, s.Reason = &t, t.Started, t.Ended, t.Reason
+		return s
+	}
+	s.Started, s.Ended, s.Reason = j.startAndEnd()
+	return s
+}
+
+// waitingRequest is the request that what waits of a job is asked for by: with a checkpoint it is another one than at first.
+func (j *job) waitingRequest() *Request {
+	for _, c := range j.classes {
+		if c.count > 0 {
+			return c.request
+		}
+	}
+	return j.classes[0].request
+}
+
+// startAndEnd is when the first task of a job started and the last one ended, and the first reason there is to tell.
+func (j *job) startAndEnd() (started, ended int64, reason string) {
+	if j.isFinal() {
+		ended = j.lastEnded
+	}
+	switch {
+	case j.counts[roost.Held]+j.counts[roost.Removed] > 0:
+		i := slices.IndexFunc(j.state, func(s roost.TaskState) bool { return s == roost.Held || s == roost.Removed })
+		reason = j.stateReason(i)
+	case j.failed > 0:
+		tasks, _, failed := j.userCounts()
+		reason = fmt.Sprintf("%d of %d tasks failed", failed, tasks)
+	case j.counts[roost.Blocked] > 0:
+		reason = j.blockedReason()
+	}
+	return j.firstStarted, ended, reason
+}
+
+// stateReason explains the state of one task.
+func (j *job) stateReason(i int) (why string) {
+	r := j.records.get(i)
+	if r != nil {
+		why = r.stateReason(j.state[i])
+	}
+	switch {
+	case j.state[i] == roost.Blocked:
+		return j.blockedReason()
+	case j.state[i] == roost.Held && why == "":
+		return "held when it was submitted"
+	}
+	return why
+}
+
+// WaitingIndexes lists the indexes of the tasks of a job that wait to be started, as users know them: "3-9,12"; empty when there are none. Of a list of more
+// than maxWritten parts the rest is left out.
+func (q *Queue) WaitingIndexes(seq uint64) string {
+	j := q.jobs[seq]
+	if j == nil {
+		return ""
+	}
+	waits := func(i int) bool {
+		s := j.state[i]
+		return s == roost.Idle || s == roost.Held || s == roost.Blocked
+	}
+	var parts []string
+	step := j.tasksPerIndex()
+	for first := 0; first < len(j.state) && len(parts) < maxWritten; first += step {
+		if !waits(first) {
+			continue
+		}
+		last := first
+		for last+step < len(j.state) && waits(last+step) {
+			last += step
+		}
+		parts = append(parts, j.indexText(first, last))
+		first = last
+	}
+	return strings.Join(parts, ",")
+}
+
+// TaskStatus tells how one task stands, within its job's status.
+func (q *Queue) TaskStatus(t roost.TaskID) (JobStatus, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return JobStatus{}, false
+	}
+	return q.taskStatus(j, q.status(j), t.Index), true
+}
+
+// taskStatus makes of the status of a job that of one of its tasks.
+func (q *Queue) taskStatus(j *job, s JobStatus, i int) JobStatus {
+	if j.tasksPerIndex() > 1 {
+		return q.mpiTaskStatus(j, s, j.primaryOf(i))
+	}
+	one, c := q.task(j, i), j.class(i)
+	s.Task, s.Started, s.Ended, s.Reason = &one, one.Started, one.Ended, one.Reason
+	s.Locked = one.State == roost.Held && j.isLocked(i)
+	s.Resources, s.Request, s.Placements = c.request.Resources, c.request.ID, nil
+	return s
+}
+
+// Tasks calls f with the status of each task in a target, until f returns false.
+func (q *Queue) EachTask(t TaskSelector, f func(JobStatus) bool) { q.EachTaskIn(t, nil, false, f) }
+
+// EachTaskIn is EachTask for the tasks that are in one of some states, or with failed have completed without success. Both empty means all.
+func (q *Queue) EachTaskIn(t TaskSelector, states []roost.TaskState, failed bool, f func(JobStatus) bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return
+	}
+	more, whole := true, q.status(j) // once: it may look at every task
+	t.eachIndex(len(j.state), func(i int) {
+		if j.tasksPerIndex() > 1 && j.isSecondary(i) {
+			return
+		}
+		all, s := len(states) == 0 && !failed, j.userState(i)
+		if more && (all || slices.Contains(states, s.state) || failed && s.failed) {
+			more = f(q.taskStatus(j, whole, i))
+		}
+	})
+}
+
+func (q *Queue) task(j *job, i int) TaskStatus {
+	t := TaskStatus{Index: i, UserIndex: q.UserIndex(j.id(q.host).Task(i)), State: j.state[i]}
+	if r := j.records.get(i); r != nil {
+		t.Placement = r.placement
+		t.Attempt, t.Node, t.Started, t.Exit = r.attempt, r.node, r.started, r.exit
+		if t.State.IsFinal() {
+			t.Ended = r.ended
+		}
+		if m := r.newestImage(); m != nil {
+			t.ImageCount, t.LastCheckpoint = len(r.checkpoints.images), m.Time
+		}
+		if r.checkpoints != nil {
+			t.EarlierUsage = r.checkpoints.originUsage
+		}
+	}
+	t.Reason, t.SuspendedBy = j.stateReason(i), j.suspendedBy(i)
+	return t
+}
+
+// stateReason is the one line that explains a state.
+func (r *taskRecord) stateReason(s roost.TaskState) string {
+	switch {
+	case s == roost.Held:
+		return r.holdReason
+	case s == roost.Removed:
+		return r.reason
+	case s.IsActive() && r.removeWanted:
+		return "being removed: " + r.reason
+	case s.IsActive() && r.holdWanted:
+		return "being held: " + r.holdReason
+	case s == roost.Suspended && r.ownerReason != "" && r.alsoByUser:
+		return r.ownerReason + "; and suspended by a user"
+	case s == roost.Suspended && r.ownerReason != "":
+		return r.ownerReason
+	case s == roost.Suspended:
+		return "suspended by a user"
+	case s == roost.Completed && r.exit != nil && !r.exit.IsSuccess():
+		if r.newestImage() != nil {
+			return r.exit.Describe() + "; its last checkpoint is kept for a retry"
+		}
+		return r.exit.Describe()
+	}
+	return ""
+}
+
+// Describe says in words how an attempt ended.
+func (x *AttemptExit) Describe() string {
+	switch {
+	case x.Reason != "":
+		return x.Reason
+	case x.Signal != 0:
+		return fmt.Sprintf("ended by signal %d", x.Signal)
+	default:
+		return fmt.Sprintf("exit code %d", x.Code)
+	}
+}
+
+// SubmitSpec is a job as it would be submitted now.
+func (q *Queue) SubmitSpec(seq uint64) (SubmitSpec, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return SubmitSpec{}, false
+	}
+	return SubmitSpec{Ad: q.parsedAd(j), Count: len(j.state), Columns: j.submission.Columns}, true
+}
+
+// ReadyJobs lists the jobs that have tasks in a request that could start, in no order.
+func (q *Queue) ReadyJobs(id RequestID) (seqs []uint64) {
+	if r := q.requests[id]; r != nil {
+		for _, c := range r.classes {
+			seqs = append(seqs, c.job.seq)
+		}
+	}
+	return seqs
+}
+
+// SubmitGID is the gid that a job was submitted with.
+func (q *Queue) SubmitGID(seq uint64) uint32 {
+	if j := q.jobs[seq]; j != nil {
+		return j.submission.GID
+	}
+	return 0
+}
+
+// JobAd returns a job's ad as text.
+func (q *Queue) JobAd(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.submission.Ad, true
+}
+
+// MatchesAd reports whether an expression is true of a job's ad, looked at without the attributes that are hidden.
+func (q *Queue) MatchesAd(seq uint64, e classad.Expr, env *classad.EvalEnv, hidden ...string) bool {
+	j := q.jobs[seq]
+	if j == nil {
+		return false
+	}
+	ad := j.ad
+	if ad == nil {
+		var err error
+		if ad, err = classad.Parse(j.submission.Ad); err != nil {
+			return false
+		}
+	}
+	if len(hidden) > 0 {
+		ad = ad.Copy()
+		for _, name := range hidden {
+			ad.Delete(name)
+		}
+	}
+	ok, isBool := classad.Eval(e, ad, nil, env).Truth()
+	return ok && isBool
+}
+
+// FailedTasks calls f with tasks of a job that have failed, at most limit of them.
+func (q *Queue) FailedTasks(seq uint64, limit int, f func(JobStatus)) {
+	j := q.jobs[seq]
+	if j == nil || j.failed == 0 {
+		return
+	}
+	for i := 0; i < len(j.state); i += j.tasksPerIndex() {
+		if j.userState(i).failed {
+			st, _ := q.TaskStatus(j.id(q.host).Task(i))
+			f(st)
+			if limit--; limit == 0 {
+				return
+			}
+		}
+	}
+}
+
+// IsRerunnable reports whether the tasks of a job may be run again after an attempt was interrupted.
+func (q *Queue) IsRerunnable(seq uint64) bool {
+	j := q.jobs[seq]
+	return j != nil && j.spec.rerunnable
+}
+
+// SubmitKey returns the submit key of a job, with its owner's uid before it.
+func (q *Queue) SubmitKey(seq uint64) (string, bool) {
+	j := q.jobs[seq]
+	if j == nil {
+		return "", false
+	}
+	return j.submission.Key, true
+}
+
+// JobChangeCounts counts what has happened to each of the jobs, so that one can see later whether something has.
+func (q *Queue) JobChangeCounts(seqs []uint64) map[uint64]int {
+	out := make(map[uint64]int, len(seqs))
+	for _, seq := range seqs {
+		if j := q.jobs[seq]; j != nil {
+			out[seq] = j.changes
+		}
+	}
+	return out
+}

@@ -1,0 +1,49 @@
+package queue
+
+import (
+	"container/heap"
+	"fmt"
+	"time"
+
+	"github.com/roost-batch/roost"
+)
+
+// SwapOrder decides that two jobs change places: each starts where the other would have, as far as their age decides that (OpenPBS, qorder). Neither may have begun.
+func (q *Queue) SwapOrder(now time.Time, who CallerIdentity, a, b TaskSelector) ([]JobEvent, error) {
+	var events []JobEvent
+	for _, t := range []TaskSelector{a, b} {
+		one, err := q.decideEach(now, who, t, JobEvent{Type: Ordered}, (*job).remainsQueued)
+		if err != nil {
+			return nil, err
+		}
+		if len(t.Ranges) > 0 {
+			return nil, fmt.Errorf("%v: %w", t, ErrWholeJobOnly)
+		}
+		if q.jobs[t.Job.Seq].active > 0 {
+			return nil, fmt.Errorf("%v: %w: it has begun", t, roost.Conflict)
+		}
+		events = append(events, one...)
+	}
+	if a.Job == b.Job {
+		return nil, nil
+	}
+	first, second := q.jobs[a.Job.Seq], q.jobs[b.Job.Seq]
+	for i, other := range []*job{second, first} {
+		events[i].OrderRank, events[i].OrderTime = other.orderRank, other.orderTime
+		events[i].Reason = fmt.Sprintf("with job %v", other.id(q.host))
+	}
+	return events, nil
+}
+
+func (q *Queue) applyOrdered(j *job, e JobEvent) { q.setOrderRank(j, e.OrderRank, e.OrderTime) }
+
+// setOrderRank gives a job its place among those of its priority.
+func (q *Queue) setOrderRank(j *job, rank uint64, since int64) {
+	j.orderRank, j.orderTime = rank, since
+	for _, c := range j.classes {
+		if c.heapIndex >= 0 {
+			heap.Fix(&c.request.classes, c.heapIndex)
+			q.markDirty(c.request)
+		}
+	}
+}

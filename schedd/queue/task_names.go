@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// The tasks of a job are counted from 0 in here, on the wire between daemons and on disk. Users know the tasks of an array by the indexes that they
+// gave it (qsub -J 10-20:5 makes 12[10], 12[15] and 12[20]), and by nothing else: what they say is located, and what they are told is named. This is
+// the only place where one becomes the other.
+
+// ErrNoSubjob says that an array has no task of that index.
+var ErrNoSubjob = fmt.Errorf("%w: the array has no such index", roost.NotFound)
+
+// ErrEndedSubjob says that a task of an array has ended while the array goes on.
+var ErrEndedSubjob = fmt.Errorf("%w, though its array has not", roost.Finished)
+
+// LocateTasks makes of the indexes that a user said the tasks that have them. A single index that the job does not have is ErrNoSubjob; ranges stand for
+// those indexes in them that there are (OpenPBS), and one without any is ErrNoSubjob, too. A job that is not in this queue is left as it was said.
+func (q *Queue) LocateTasks(t TaskSelector) (TaskSelector, error) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || len(t.Ranges) == 0 || t.userText != "" {
+		return t, nil
+	}
+	at := TaskSelector{Job: t.Job, userText: t.rangeText()}
+	for _, r := range t.Ranges {
+		first, end := j.firstFromIndex(r.First)*j.tasksPerIndex(), j.firstFromIndex(r.Last+1)*j.tasksPerIndex()
+		switch n := len(at.Ranges); {
+		case first >= end:
+		case n > 0 && at.Ranges[n-1].Last == first-1:
+			at.Ranges[n-1].Last = end - 1
+		default:
+			at.Ranges = append(at.Ranges, IndexRange{first, end - 1})
+		}
+	}
+	if len(at.Ranges) == 0 {
+		return t, fmt.Errorf("%v: %w: it has %s", t, ErrNoSubjob, j.indexText(0, len(j.state)-1))
+	}
+	return at, nil
+}
+
+// firstFromIndex is the first task of the user's whose index is at least that, or how many there are.
+func (j *job) firstFromIndex(index int) int {
+	if j.indexes == nil {
+		return min(index, len(j.state)/j.tasksPerIndex())
+	}
+	return j.indexes.FirstTaskFrom(index)
+}
+
+// indexText writes the indexes of the tasks first to last.
+func (j *job) indexText(first, last int) string {
+	first, last = first/j.tasksPerIndex(), last/j.tasksPerIndex()
+	if j.indexes == nil {
+		return IndexRange{first, last}.String()
+	}
+	return j.indexes.RangeText(first, last)
+}
+
+// UserIndex is the one that users know a task by.
+func (q *Queue) UserIndex(t roost.TaskID) int {
+	j := q.jobs[t.Job.Seq]
+	if j == nil || t.Index < 0 || t.Index >= len(j.state) {
+		return t.Index
+	}
+	return j.names().index(t.Index)
+}
+
+// TaskNames is what users call the tasks of a job. It does not change as the job goes on.
+type TaskNames struct {
+	indexes       *roost.ArrayIndexes
+	tasksPerIndex int // so many tasks have one index; 0 is 1
+	mpiGangSize   int // so many are a gang that one leads; 0 is 1
+}
+
+func (j *job) names() TaskNames {
+	n := TaskNames{indexes: j.indexes, tasksPerIndex: j.tasksPerIndex()}
+	if j.spec.mpiGang {
+		n.mpiGangSize = j.spec.gangSize
+	}
+	return n
+}
+
+// GangPart is which part of its gang a task is: 0 for the one that leads, and for any that none leads.
+func (n TaskNames) GangPart(task int) int { return task % max(n.mpiGangSize, 1) }
+
+// TaskNames is what users call the tasks of a job; of one that is not here, their own numbers.
+func (q *Queue) TaskNames(seq uint64) TaskNames {
+	if j := q.jobs[seq]; j != nil {
+		return j.names()
+	}
+	return TaskNames{}
+}
+
+// TaskName is what users call a task: "12[15].host".
+func (q *Queue) TaskName(t roost.TaskID) string { return q.TaskNames(t.Job.Seq).TaskName(t) }
+
+// TaskName is what users call a task.
+func (n TaskNames) TaskName(t roost.TaskID) string {
+	return n.Tasks(t.Job, []IndexRange{{t.Index, t.Index}})
+}
+
+func (n TaskNames) index(task int) int {
+	task /= max(n.tasksPerIndex, 1)
+	if n.indexes == nil || task >= n.indexes.Len() {
+		return task
+	}
+	return n.indexes.IndexOf(task)
+}
+
+// Tasks is what users call some tasks of a job, "12[10,20].host"; without any, the job.
+func (n TaskNames) Tasks(job roost.JobID, ranges []IndexRange) string {
+	if n.indexes == nil && n.tasksPerIndex < 2 || len(ranges) == 0 {
+		return TaskSelector{Job: job, Ranges: ranges}.String()
+	}
+	parts := make([]string, min(len(ranges), maxWritten))
+	for i, r := range ranges[:len(parts)] {
+		r = IndexRange{r.First / max(n.tasksPerIndex, 1), r.Last / max(n.tasksPerIndex, 1)}
+		if n.indexes == nil {
+			parts[i] = r.String()
+			continue
+		}
+		parts[i] = n.indexes.RangeText(r.First, min(r.Last, n.indexes.Len()-1))
+	}
+	return TaskSelector{Job: job, Ranges: ranges, userText: strings.Join(parts, ",")}.String()
+}
+
+// endedSubjob reports whether a target is one task of an array that has ended, and its array has not.
+func (j *job) endedSubjob(t TaskSelector) bool {
+	i, one := j.singleTask(t)
+	return j.spec.array && one && j.state[i].IsFinal() && !j.isFinal()
+}
+
+// singleTask is the task that a target names, if it names one of the user's: of several that have an index between them, the one that leads.
+func (j *job) singleTask(t TaskSelector) (i int, ok bool) {
+	if len(t.Ranges) != 1 {
+		return 0, false
+	}
+	r := t.Ranges[0]
+	return r.First, r.Last-r.First+1 == j.tasksPerIndex() && r.First < len(j.state)
+}
+
+// SingleTask is the task that a located target names, if it names one; false for a job, and for several tasks.
+func (q *Queue) SingleTask(t TaskSelector) (roost.TaskID, bool) {
+	j := q.jobs[t.Job.Seq]
+	if j == nil {
+		return roost.TaskID{}, false
+	}
+	i, ok := j.singleTask(t)
+	return t.Job.Task(i), ok
+}
+
+// indexesOf reads the indexes that an ad gives the tasks of a job; nil where they have none but their own numbers.
+func indexesOf(text string, tasks int) *roost.ArrayIndexes {
+	if text == "" {
+		return nil
+	}
+	x, err := roost.ParseArrayIndexes(text)
+	if err != nil || x.Len() != tasks {
+		return nil
+	}
+	return &x
+}
+
+// checkIndexes checks that an ad that names indexes has one for each task.
+func checkIndexes(ad *classad.Ad, tasks int) error {
+	if _, ok := ad.Lookup(roost.AttrArrayIndex); !ok {
+		return nil
+	}
+	text, _ := ad.Str(roost.AttrArrayIndex)
+	switch x, err := roost.ParseArrayIndexes(text); {
+	case err != nil:
+		return fmt.Errorf("attribute %s: %w: %w", roost.AttrArrayIndex, roost.Invalid, err)
+	case x.Len() != tasks:
+		return fmt.Errorf("attribute %s: %w: %q are %d indexes, and the job has %d tasks", roost.AttrArrayIndex, roost.Invalid, text, x.Len(), tasks)
+	}
+	return nil
+}
+
+// Intersect is what of a target lies between two tasks, both included; without a range if nothing does.
+func (t TaskSelector) Intersect(first, last int) TaskSelector {
+	part := TaskSelector{Job: t.Job, userText: t.userText}
+	if len(t.Ranges) == 0 {
+		part.Ranges = []IndexRange{{first, last}}
+	}
+	for _, r := range t.Ranges {
+		if r.First <= last && r.Last >= first {
+			part.Ranges = append(part.Ranges, IndexRange{max(r.First, first), min(r.Last, last)})
+		}
+	}
+	return part
+}
+
+// rangeText writes the ranges of a target.
+func (t TaskSelector) rangeText() string {
+	if t.userText != "" {
+		return t.userText
+	}
+	parts := make([]string, 0, min(len(t.Ranges), maxWritten))
+	for r := range slices.Values(t.Ranges[:min(len(t.Ranges), maxWritten)]) {
+		parts = append(parts, r.String())
+	}
+	if len(t.Ranges) > maxWritten {
+		parts = append(parts, "…")
+	}
+	return strings.Join(parts, ",")
+}
+
+// maxWritten bounds how many ranges are written where somebody reads them.
+const maxWritten = 1000

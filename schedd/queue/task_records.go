@@ -1,0 +1,227 @@
+package queue
+
+import (
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// taskRecord is what is known of a task beyond its state.
+type taskRecord struct {
+	attempt            roost.AttemptNumber
+	node               string
+	address            string
+	claim              uint64
+	placement          string // of the node, what it was given: see JobEvent.Placement
+	assigned           int64
+	started            int64
+	ended              int64
+	jobFailures        int   // attempts that failed by the job's own doing
+	machineFailures    int   // attempts in a row that failed by a machine's
+	lastMachineFailure int64 // when such a one last counted
+	live               bool
+	holdReason         string // why it is held, or will be when its attempt has ended
+	holdWanted         bool   // desired: held
+	requestedBy        string
+	removeWanted       bool // desired: removed
+	reason             string
+	force              bool
+	ownerReason        string // why it stands still for the owner of its machine; empty: it does not
+	alsoByUser         bool   // and besides a user wants it to
+	requeueWanted      bool   // desired: that the live attempt ends, and another begins
+	exit               *AttemptExit
+	checkpoints        *checkpoints // nil: no checkpoint of it was ever taken or tried
+}
+
+// successRecord is all that is kept of a task whose first attempt succeeded: most tasks of most jobs, so it is small.
+type successRecord struct {
+	started, ended     int64
+	wall, user, system int64
+	maxRSS             int64
+	usage              compactUsage
+	node               uint32 // in the book's list
+}
+
+// sharedRecord is a record that tasks share which were held or removed together before any attempt of them was made. It is never written to.
+type sharedRecord struct {
+	taskRecord
+	tasks int
+}
+
+// taskRecords keeps the records of a job's tasks. A million tasks that are held with one word must not cost a million records, so each task has a
+// reference of four bytes: to a record of its own, to a note, or to the little that is kept of a success.
+type taskRecords struct {
+	refs          []recordRef // empty while nothing is known of any task
+	ownRecords    recycledSlice[*taskRecord]
+	sharedRecords recycledSlice[*sharedRecord]
+	successes     recycledSlice[successRecord]
+	nodes         []string // that the finished ran on, in the order of their first mention; behind a zero byte, the place there
+	nodeIndex     map[string]uint32
+}
+
+// recordRef says what is known of a task: its two highest bits of what kind it is, the rest where it is. 0 is nothing.
+type recordRef uint32
+
+const (
+	refNone recordRef = iota << 30
+	refOwn
+	refShared
+	refSuccess
+	refKindMask = 3 << 30
+)
+
+func (r recordRef) kind() recordRef { return r & refKindMask }
+func (r recordRef) index() uint32   { return uint32(r &^ refKindMask) }
+
+// recycledSlice is a list whose places are used again.
+type recycledSlice[T any] struct {
+	items []T
+	free  []uint32
+}
+
+func (s *recycledSlice[T]) add(x T) uint32 {
+	if n := len(s.free); n > 0 {
+		at := s.free[n-1]
+		s.free = s.free[:n-1]
+		s.items[at] = x
+		return at
+	}
+	s.items = append(s.items, x)
+	return uint32(len(s.items) - 1)
+}
+
+func (s *recycledSlice[T]) remove(at uint32) {
+	var zero T
+	s.items[at] = zero
+	s.free = append(s.free, at)
+}
+
+func (b *taskRecords) setRef(i int) recordRef {
+	if i < 0 || i >= len(b.refs) {
+		return 0
+	}
+	return b.refs[i]
+}
+
+// set replaces what is known of a task in a job of that many.
+func (b *taskRecords) set(i, tasks int, to recordRef) {
+	if len(b.refs) == 0 {
+		b.refs = make([]recordRef, tasks)
+	}
+	was := b.refs[i]
+	b.refs[i] = to
+	switch was.kind() {
+	case refOwn:
+		b.ownRecords.remove(was.index())
+	case refShared:
+		n := b.sharedRecords.items[was.index()]
+		if n.tasks--; n.tasks == 0 {
+			b.sharedRecords.remove(was.index())
+		}
+	case refSuccess:
+		b.successes.remove(was.index())
+	}
+	if to.kind() == refShared {
+		b.sharedRecords.items[to.index()].tasks++
+	}
+}
+
+// get returns what is known of a task, to be read and not written; nil when it is nothing.
+func (b *taskRecords) get(i int) *taskRecord {
+	switch r := b.setRef(i); r.kind() {
+	case refOwn:
+		return b.ownRecords.items[r.index()]
+	case refShared:
+		return &b.sharedRecords.items[r.index()].taskRecord
+	case refSuccess:
+		return b.expandSuccess(b.successes.items[r.index()])
+	}
+	return nil
+}
+
+// own returns the record of a task's own, nil when it has none: only such tasks have had an attempt that is live or did not succeed at once.
+func (b *taskRecords) own(i int) *taskRecord {
+	if r := b.setRef(i); r.kind() == refOwn {
+		return b.ownRecords.items[r.index()]
+	}
+	return nil
+}
+
+// hasSucceeded reports whether the last attempt of a task did.
+func (b *taskRecords) hasSucceeded(i int) bool {
+	if r := b.own(i); r != nil {
+		return r.exit != nil && r.exit.IsSuccess()
+	}
+	return b.setRef(i).kind() == refSuccess
+}
+
+// ownRecord returns the record of a task's own, and makes one when there is none.
+func (j *job) ownRecord(i int) *taskRecord {
+	r := j.records.own(i)
+	if r != nil {
+		return r
+	}
+	r = &taskRecord{}
+	if known := j.records.get(i); known != nil {
+		*r = *known
+	}
+	j.records.set(i, len(j.state), refOwn|recordRef(j.records.ownRecords.add(r)))
+	return r
+}
+
+// dropRecord drops what is known of a task.
+func (j *job) dropRecord(i int) {
+	if j.records.setRef(i) != 0 {
+		j.records.set(i, len(j.state), 0)
+	}
+}
+
+// compactRecord keeps less of a task that has just succeeded, if nothing is lost by it that anybody can ask for.
+func (j *job) compactRecord(i int) {
+	r := j.records.own(i)
+	x := r.exit
+	rest := taskRecord{
+		attempt: 1, node: r.node, address: r.address, claim: r.claim, placement: r.placement, assigned: r.assigned, started: r.started, ended: r.ended, exit: x,
+	}
+	used, exact := compactOf(x.Used)
+	if *r != rest || !exact || *x != (AttemptExit{Wall: x.Wall, User: x.User, System: x.System, MaxRSS: x.MaxRSS, Used: x.Used}) {
+		return
+	}
+	f := successRecord{started: r.started, ended: r.ended, wall: x.Wall, user: x.User, system: x.System, maxRSS: x.MaxRSS, usage: used, node: j.records.nodeNumber(r.node, r.placement)}
+	j.records.set(i, len(j.state), refSuccess|recordRef(j.records.successes.add(f)))
+}
+
+func (b *taskRecords) expandSuccess(f successRecord) *taskRecord {
+	node, place, _ := strings.Cut(b.nodes[f.node], "\x00")
+	return &taskRecord{
+		attempt: 1, node: node, placement: place, started: f.started, ended: f.ended,
+		exit: &AttemptExit{Wall: f.wall, User: f.user, System: f.system, MaxRSS: f.maxRSS, Used: f.usage.usage()},
+	}
+}
+
+// nodeNumber numbers the name of a node, with a place on it.
+func (b *taskRecords) nodeNumber(name, place string) uint32 {
+	if place != "" {
+		name += "\x00" + place
+	}
+	n, ok := b.nodeIndex[name]
+	if !ok {
+		if b.nodeIndex == nil {
+			b.nodeIndex = map[string]uint32{}
+		}
+		n = uint32(len(b.nodes))
+		b.nodeIndex[name], b.nodes = n, append(b.nodes, name)
+	}
+	return n
+}
+
+// shareRecord gives notes of one text to tasks, each call one; the first makes the note.
+func (j *job) shareRecord(text taskRecord) func(i int) {
+	to := recordRef(0)
+	return func(i int) {
+		if to == 0 {
+			to = refShared | recordRef(j.records.sharedRecords.add(&sharedRecord{taskRecord: text}))
+		}
+		j.records.set(i, len(j.state), to)
+	}
+}

@@ -1,0 +1,172 @@
+package queue
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/roost-batch/roost"
+)
+
+// TaskSelector is a job, or some tasks of it, that a selector names.
+type TaskSelector struct {
+	Job      roost.JobID
+	Ranges   []IndexRange // none: the whole job; of tasks, or before LocateTasks of the indexes that a user said
+	userText string       // how the user spelled them; empty before LocateTasks
+}
+
+func (t TaskSelector) String() string {
+	if len(t.Ranges) == 0 {
+		return t.Job.String()
+	}
+	return fmt.Sprintf("%d[%s].%s", t.Job.Seq, t.rangeText(), t.Job.Host)
+}
+
+func (r IndexRange) String() string {
+	if r.Last == r.First {
+		return strconv.Itoa(r.First)
+	}
+	return strconv.Itoa(r.First) + "-" + strconv.Itoa(r.Last)
+}
+
+// eachIndex calls f with each index of the target in a job of that many tasks.
+func (t TaskSelector) eachIndex(tasks int, f func(i int)) {
+	if len(t.Ranges) == 0 {
+		for i := range tasks {
+			f(i)
+		}
+	}
+	for _, r := range t.Ranges {
+		for i := r.First; i <= min(r.Last, tasks-1); i++ {
+			f(i)
+		}
+	}
+}
+
+// firstMissingIndex returns an index of the target that a job of that many tasks does not have.
+func (t TaskSelector) firstMissingIndex(tasks int) (int, bool) {
+	for _, r := range t.Ranges {
+		if r.Last >= tasks {
+			return max(r.First, tasks), true
+		}
+	}
+	return 0, false
+}
+
+// appendIndex adds an index that is higher than all in the list.
+func appendIndex(list []IndexRange, i int) []IndexRange {
+	if n := len(list); n > 0 && list[n-1].Last == i-1 {
+		list[n-1].Last = i
+		return list
+	}
+	return append(list, IndexRange{i, i})
+}
+
+// maxSelectedRanges bounds how many separate indexes one selector may name.
+const maxSelectedRanges = 1_000_000
+
+// ParseSelector reads "123", "123.host", "123[]", "123[7]", "123[1-9:2]" and "123[1,3-5]". The indexes are those that users know: see LocateTasks.
+func ParseSelector(s, host string) (TaskSelector, error) {
+	open, end := strings.IndexByte(s, '['), strings.IndexByte(s, ']')
+	if open < 0 || end < open || end == open+1 {
+		id, err := roost.ParseJobID(s, host)
+		if err != nil {
+			return TaskSelector{}, fmt.Errorf("%w: %w", roost.Invalid, err)
+		}
+		return TaskSelector{Job: id}, nil
+	}
+	id, err := roost.ParseJobID(s[:open]+s[end+1:], host)
+	if err != nil {
+		return TaskSelector{}, fmt.Errorf("%w: %q is not a job id: write it as 123, 123.host or 123[7].host", roost.Invalid, s)
+	}
+	ranges, err := parseIndexes(s[open+1 : end])
+	if err != nil {
+		return TaskSelector{}, fmt.Errorf("%q: %w", s, err)
+	}
+	return TaskSelector{Job: id, Ranges: ranges}, nil
+}
+
+// parseIndexes reads "7", "1-9", "1-9:2" and lists of those; the result is in order and without repetition.
+func parseIndexes(s string) ([]IndexRange, error) {
+	bad := fmt.Errorf("%w: %q is no list of task indexes: write it as 7, 1-9, 1-9:2 or 1,3,5", roost.Invalid, s)
+	var picked []IndexRange
+	for part := range strings.SplitSeq(s, ",") {
+		span, by, stepped := strings.Cut(part, ":")
+		first, last, ranged := strings.Cut(span, "-")
+		a, err := strconv.ParseUint(first, 10, 31)
+		b, step := a, uint64(1)
+		if err == nil && ranged {
+			b, err = strconv.ParseUint(last, 10, 31)
+		}
+		if err == nil && stepped {
+			step, err = strconv.ParseUint(by, 10, 31)
+		}
+		if err != nil || b < a || step == 0 {
+			return nil, bad
+		}
+		if step == 1 {
+			picked = append(picked, IndexRange{int(a), int(b)})
+			continue
+		}
+		if (b-a)/step > maxSelectedRanges {
+			return nil, fmt.Errorf("%w: %q names more than %d tasks one by one", roost.Exhausted, s, maxSelectedRanges)
+		}
+		for i := a; i <= b; i += step {
+			picked = append(picked, IndexRange{int(i), int(i)})
+		}
+	}
+	slices.SortFunc(picked, func(a, b IndexRange) int { return cmp.Compare(a.First, b.First) })
+	merged := picked[:1]
+	for _, r := range picked[1:] {
+		if top := &merged[len(merged)-1]; r.First <= top.Last+1 {
+			top.Last = max(top.Last, r.Last)
+		} else {
+			merged = append(merged, r)
+		}
+	}
+	return merged, nil
+}
+
+// JobFilter says which of the jobs in the queue are meant where no id is given.
+type JobFilter struct {
+	Owner          string // empty: anybody's
+	States         []roost.TaskState
+	WithFailedTask bool // jobs with a failed task
+	Name           string
+}
+
+// MatchingJobs lists the jobs that a filter lets through, oldest first.
+func (q *Queue) MatchingJobs(f JobFilter) []roost.JobID {
+	var out []roost.JobID
+	for _, seq := range slices.Sorted(maps.Keys(q.jobs)) {
+		if j := q.jobs[seq]; f.passes(j) {
+			out = append(out, j.id(q.host))
+		}
+	}
+	return out
+}
+
+func (f JobFilter) passes(j *job) bool {
+	if f.Owner != "" && j.submission.Owner != f.Owner || f.Name != "" && j.spec.name != f.Name {
+		return false
+	}
+	if len(f.States) == 0 && !f.WithFailedTask {
+		return true
+	}
+	_, counts, failed := j.userCounts()
+	return f.WithFailedTask && failed > 0 || slices.ContainsFunc(f.States, func(s roost.TaskState) bool { return counts[s] > 0 })
+}
+
+// NewestJob returns the newest job of an owner.
+func (q *Queue) NewestJob(owner string) (roost.JobID, bool) {
+	var last uint64
+	for seq, j := range q.jobs {
+		if j.submission.Owner == owner {
+			last = max(last, seq)
+		}
+	}
+	return roost.JobID{Seq: last, Host: q.host}, last > 0
+}

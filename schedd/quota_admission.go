@@ -1,0 +1,320 @@
+package schedd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// Where administrators have set quotas, the leader of the negotiators is asked before a submission is taken: it alone knows what the jobs of a user are
+// at all schedds. It has to know what those here may hold: that is told when the quotas come, and whenever it has changed.
+//
+// Where no leader can be asked a submission is taken all the same, by the rules of queues that were heard last. The next leader is asked about it; if it
+// refuses, the job is held with the refusal and its numbers for a reason.
+
+// Times of admission.
+const (
+	admissionTimeout = 2 * time.Second        // for the leader's answer; without one a submission is taken
+	demandInterval   = 100 * time.Millisecond // how often what has changed is told, unless a submission is behind it
+)
+
+// quotaAdmission is what one conversation knows of quotas.
+type quotaAdmission struct {
+	policy        *wire.Policy // nil: none was told
+	waiters       map[uint64]chan error
+	deferred      map[uint64]uint64 // by Admit: the job that is asked about, which was taken unasked
+	deferredJobs  map[uint64]bool   // those jobs
+	lastAdmit     uint64            // Admit that was sent
+	resendDemands bool              // all demands were told
+	demandsUrgent bool              // they are to be told at once
+	demandsSentAt time.Time         // when they were last
+	routes        routingState
+}
+
+// ackedAdmit is the last Admit of which all that came before is in the queue, or never will be.
+func (a *quotaAdmission) ackedAdmit() uint64 {
+	seen := a.lastAdmit
+	for id := range a.waiters {
+		seen = min(seen, id-1)
+	}
+	for id := range a.deferred {
+		seen = min(seen, id-1)
+	}
+	if a.routes.askedAdmit != 0 {
+		seen = min(seen, a.routes.askedAdmit-1)
+	}
+	return seen
+}
+
+// errNotChecked is the answer to a submission of which nobody said whether quotas allow it.
+var errNotChecked = errors.New("nobody said whether quotas allow it")
+
+// requestAdmission asks whether jobs may be submitted, where somebody has to be asked. Where nobody can be, they are taken by the rules that were heard last, and
+// marked: checkDeferred asks about them. settle is to be called in the loop when it is decided what became of them.
+//
+// Of a job that a routing queue passes on the leader may say that the destination is full: then it goes to the next one, and the leader is asked again.
+func (s *Schedd) requestAdmission(ctx context.Context, who queue.CallerIdentity, key string, specs []queue.SubmitSpec) (finish func(), err error) {
+	groups := s.users.groupNames(who.UID, who.GID)
+	e := &queueAdmission{submitter: who, groups: func() []string { return groups }, fullQueues: map[string]bool{}}
+	stated := make([]*classad.Ad, len(specs))
+	for i := range specs {
+		stated[i] = specs[i].Ad
+	}
+	for {
+		for i := range specs {
+			specs[i].Ad = stated[i].Copy()
+		}
+		finish, err = s.requestAdmissionFor(ctx, e, key, specs)
+		var no admissionError
+		if !errors.As(err, &no) || no.fullQueue == "" || e.fullQueues[no.fullQueue] || isChosenQueue(no.fullQueue, e.policy, stated) {
+			return finish, err
+		}
+		e.fullQueues[no.fullQueue] = true
+	}
+}
+
+// isChosenQueue reports whether a job was submitted to that very queue.
+func isChosenQueue(name string, p *wire.Policy, stated []*classad.Ad) bool {
+	return slices.ContainsFunc(stated, func(ad *classad.Ad) bool {
+		own, _ := ad.Str(roost.AttrQueue)
+		return cmp.Or(own, p.GetDefaultQueue()) == name
+	})
+}
+
+// requestAdmissionFor is admit for one choice of queues.
+func (s *Schedd) requestAdmissionFor(ctx context.Context, e *queueAdmission, key string, specs []queue.SubmitSpec) (finish func(), err error) {
+	finish = func() {}
+	var answer chan error
+	if aerr := s.callLoop(ctx, func(time.Time) {
+		if s.queue.HasSubmission(e.submitter, key, s.submitLimits()) {
+			return
+		}
+		n := s.negotiator
+		if n == nil || n.admission.policy == nil {
+			markUnchecked(specs)
+			e.policy = s.cellPolicy()
+			err = e.admitJobs(specs)
+			return
+		}
+		e.policy = n.admission.policy
+		if err = checkReferences(e.policy, specs); err == nil {
+			err = e.admitJobs(specs)
+		}
+		if err == nil && e.policy.GetAdmission() {
+			finish, answer, err = s.sendSubmission(n, e.submitter, specs)
+		}
+	}); aerr != nil {
+		return finish, aerr
+	}
+	if err != nil || answer == nil {
+		return finish, err
+	}
+	if err = awaitAdmission(ctx, answer); err == errNotChecked {
+		s.log.Warn("nobody said whether quotas allow a submission: it is taken, and asked about later", "owner", e.submitter.User)
+		markUnchecked(specs)
+		err = nil
+	}
+	if err != nil {
+		// The leader has noted nothing of what it refused, and of the rest it hears with the next word.
+		s.postEvent(context.WithoutCancel(ctx), loopCall(func(time.Time) { finish() }))
+	}
+	return finish, err
+}
+
+// sendSubmission sends what a submission asks for.
+func (s *Schedd) sendSubmission(n *negotiatorState, who queue.CallerIdentity, specs []queue.SubmitSpec) (finish func(), answer chan error, err error) {
+	var payers []queue.QuotaKey
+	var asks []*wire.Demand
+	for i := range specs {
+		payer, d, err := queue.SubmissionDemand(who, &specs[i])
+		if err != nil {
+			return func() {}, nil, err // the queue would say the same
+		}
+		payers, asks = append(payers, payer), append(asks, s.demandMessage(payer, d))
+	}
+	finish, answer = s.sendDemand(n, payers, asks)
+	return finish, answer, nil
+}
+
+// sendDemand sends what is asked for by whom.
+func (s *Schedd) sendDemand(n *negotiatorState, payers []queue.QuotaKey, asks []*wire.Demand) (finish func(), answer chan error) {
+	id := s.sendAdmit(n, &wire.Admit{Asks: asks})
+	answer = make(chan error, 1)
+	n.admission.waiters[id] = answer
+	return func() {
+		if _, open := n.admission.waiters[id]; open {
+			delete(n.admission.waiters, id)
+			s.queue.ReportDemand(payers)
+			n.admission.demandsUrgent = true
+		}
+	}, answer
+}
+
+// sendAdmit sends a question, and returns its number.
+func (s *Schedd) sendAdmit(n *negotiatorState, m *wire.Admit) uint64 {
+	n.admission.demandsUrgent = true // what has ended makes room
+	s.sendDemands(s.clock.now)
+	n.admission.lastAdmit++
+	m.Id = n.admission.lastAdmit
+	n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: m}})
+	return m.Id
+}
+
+// awaitAdmission waits for the answer to what was asked; that nobody gives one is errNotChecked.
+func awaitAdmission(ctx context.Context, answer <-chan error) error {
+	patience := time.NewTimer(admissionTimeout)
+	defer patience.Stop()
+	select {
+	case err := <-answer:
+		return err
+	case <-patience.C:
+		return errNotChecked
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// markUnchecked marks jobs of which nobody says whether quotas allow them.
+func markUnchecked(specs []queue.SubmitSpec) {
+	for i := range specs {
+		specs[i].DeferredAdmission = true
+	}
+}
+
+// maxDeferred bounds how many jobs are asked about at once that were taken unasked.
+const maxDeferred = 100
+
+// checkDeferred asks about the jobs that were taken while nobody could be asked.
+func (s *Schedd) checkDeferred(now time.Time) {
+	n := s.negotiator
+	if n == nil || n.admission.policy == nil {
+		return
+	}
+	a := &n.admission
+	for _, seq := range s.queue.DeferredJobs() {
+		switch {
+		case !a.policy.GetAdmission():
+			s.commitEvents(s.queue.AdmitDeferred(now, seq)...)
+		case !a.deferredJobs[seq] && len(a.deferred) < maxDeferred:
+			who, d, ok := s.queue.DeferredDemand(seq)
+			if !ok {
+				continue
+			}
+			a.demandsUrgent = true // what has ended makes room
+			s.sendDemands(now)
+			a.lastAdmit++
+			a.deferred[a.lastAdmit], a.deferredJobs[seq] = seq, true
+			n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Admit{Admit: &wire.Admit{Id: a.lastAdmit, Asks: []*wire.Demand{s.demandMessage(who, d)}}}})
+		}
+	}
+}
+
+// onDeferredCheck takes in the answer about a job that was taken unasked.
+func (s *Schedd) onDeferredCheck(seq uint64, m *wire.Admitted) {
+	a := &s.negotiator.admission
+	delete(a.deferred, m.GetId())
+	delete(a.deferredJobs, seq)
+	a.demandsUrgent = true
+	if m.GetError() != "" {
+		s.commitEvents(s.queue.HoldOverQuota(s.clock.now, seq, m.GetError())...)
+	} else {
+		s.commitEvents(s.queue.AdmitDeferred(s.clock.now, seq)...)
+	}
+}
+
+// cancelQuestion drops the question about a job that asks for something else now: it is asked about anew.
+func (a *quotaAdmission) cancelQuestion(seq uint64) {
+	delete(a.deferredJobs, seq)
+	for id, other := range a.deferred {
+		if other == seq {
+			delete(a.deferred, id)
+		}
+	}
+}
+
+// onAdmitReply takes in an answer.
+func (n *negotiatorState) onAdmitReply(m *wire.Admitted) {
+	answer := n.admission.waiters[m.GetId()]
+	if answer == nil {
+		return
+	}
+	var err error
+	if m.GetError() != "" {
+		err = admissionError{m.GetError(), m.GetQueue()}
+	}
+	select {
+	case answer <- err:
+	default: // it was answered already
+	}
+}
+
+// admissionError is the leader's refusal of a submission, in its words.
+type admissionError struct {
+	reason    string
+	fullQueue string // that is too full, if that is why
+}
+
+func (r admissionError) Error() string { return r.reason }
+func (r admissionError) Unwrap() error { return roost.Exhausted }
+
+func (s *Schedd) demandMessage(who queue.QuotaKey, d queue.QuotaDemand) *wire.Demand {
+	return &wire.Demand{
+		Owner: who.Owner, Group: who.Group, Band: who.Band.String(), Queue: who.Queue, Held: wire.FromResources(d.Resources),
+		Tasks: uint32(d.Tasks), Open: uint32(d.Open), UnixGroup: s.users.groupName(who.GID), OpenHeld: wire.FromResources(d.Total),
+	}
+}
+
+// sendDemands tells the leader what payers' jobs here may hold, where that has changed.
+func (s *Schedd) sendDemands(now time.Time) {
+	n := s.negotiator
+	if n == nil || !n.admission.policy.GetAdmission() {
+		return
+	}
+	a := &n.admission
+	if !a.resendDemands {
+		s.queue.ReportDemand(s.queue.QuotaKeys())
+		a.resendDemands, a.demandsUrgent = true, true
+	}
+	if !a.demandsUrgent && now.Sub(a.demandsSentAt) < demandInterval {
+		return
+	}
+	a.demandsUrgent, a.demandsSentAt = false, now
+	seen := a.ackedAdmit()
+	for _, who := range s.queue.TakeChangedDemands() {
+		m := s.demandMessage(who, s.queue.DemandOf(who))
+		m.Seen = seen
+		n.out.enqueue(&wire.FromSchedd{Of: &wire.FromSchedd_Demand{Demand: m}})
+	}
+}
+
+// setPolicy takes in what administrators have set.
+func (n *negotiatorState) setPolicy(m *wire.Policy) {
+	if !m.GetAdmission() {
+		n.admission.resendDemands = false
+		n.admission.releaseWaiters() // nobody has to be asked any more
+	}
+	if m.GetDistributed() && !n.admission.policy.GetDistributed() {
+		for id, t := range n.lastUpdates { // the copy of the cell has to hear what they ask for
+			t.resendAll, n.dirty[id] = true, true
+		}
+	}
+	n.admission.policy = m
+	n.resendAll = true // some queues may be counted now
+}
+
+// releaseWaiters lets those go on who wait for an answer that nobody will give: their jobs are taken unasked.
+func (a *quotaAdmission) releaseWaiters() {
+	for _, answer := range a.waiters {
+		select {
+		case answer <- errNotChecked:
+		default:
+		}
+	}
+}

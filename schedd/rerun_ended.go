@@ -1,0 +1,96 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A job that has ended is in the queue for two seconds more, and then in the history. Either way its failed and removed tasks can be run again for as long as
+// the history knows it: it comes back into the queue, and the record in the history stays until it has ended again and is written anew.
+
+// rerunsEnded reports whether a verb runs what has ended again.
+func rerunsEnded(v wire.ActRequest_Verb) bool {
+	return v == wire.ActRequest_RETRY || v == wire.ActRequest_RERUN
+}
+
+// historyJob is a queue with a job that has left this one for the history; nil where it has not.
+func (s *Schedd) historyJob(t queue.TaskSelector) *queue.Queue {
+	if _, ok := s.queue.Status(t.Job.Seq); ok || t.Job.Host != s.node.Name {
+		return nil
+	}
+	past, _, err := s.history.Job(t.Job.Seq)
+	if err != nil { // what is not there, or cannot be read, is said when it is looked for as any other
+		return nil
+	}
+	return past
+}
+
+// rerunEndedJob decides to run failed and removed tasks again of a job that has left the queue.
+func (s *Schedd) rerunEndedJob(now time.Time, who queue.CallerIdentity, past *queue.Queue, t queue.TaskSelector, verb wire.ActRequest_Verb) ([]queue.JobEvent, error) {
+	t, err := past.LocateTasks(t)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkUncertain(past, t); err != nil {
+		return nil, err
+	}
+	if st, _ := past.Status(t.Job.Seq); st.UID == unknownUID {
+		return nil, fmt.Errorf("%v: %w: its record was damaged, and what it ran is not known: submit it again", t, roost.Conflict)
+	}
+	events, err := s.queue.ReturnFromHistory(now, who, past, t, s.submitLimits())
+	if err == nil {
+		err = s.checkScriptsExist(now, past)
+	}
+	if verb == wire.ActRequest_RERUN {
+		return rerunEndedError(past, t, events, err)
+	}
+	return events, err
+}
+
+// rerunEndedError is how qrerun answers about what has ended: that it may not be run twice, or, where nothing of it failed, that it has ended (OpenPBS).
+func rerunEndedError(q *queue.Queue, t queue.TaskSelector, events []queue.JobEvent, err error) ([]queue.JobEvent, error) {
+	switch {
+	case errors.Is(err, queue.ErrNoneFailed):
+		return nil, fmt.Errorf("%v: %w", t, roost.Finished)
+	case err == nil && !q.IsRerunnable(t.Job.Seq):
+		return nil, fmt.Errorf("%v: %w", t, queue.ErrNotRerunnable)
+	}
+	return events, err
+}
+
+// checkScriptsExist checks that the scripts are still here that jobs name which are to be run again, and has them stay.
+func (s *Schedd) checkScriptsExist(now time.Time, q *queue.Queue) error {
+	for _, script := range q.UserScripts() {
+		if err := os.Chtimes(filepath.Join(s.scriptDir(script.UID), script.Name), now, now); err != nil {
+			return fmt.Errorf("%w: the script of the job is not kept any more: submit it anew", roost.NoInput)
+		}
+	}
+	return nil
+}
+
+// completeEvents is what has happened to a job of which the log of the queue has these events: if it came back from the history, that has what was before, and
+// all of it once the job has ended again.
+func (s *Schedd) completeEvents(seq uint64, events []queue.JobEvent) ([]queue.JobEvent, error) {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].Type != queue.Returned {
+			continue
+		}
+		_, before, err := s.history.Job(seq)
+		if err != nil && !errors.Is(err, roost.NotFound) { // somebody has removed it there meanwhile
+			return nil, err
+		}
+		if slices.ContainsFunc(before, func(e queue.JobEvent) bool { return e.Type == queue.Returned && e.Time == events[i].Time }) {
+			return before, nil
+		}
+		return append(before, events[i:]...), nil
+	}
+	return events, nil
+}

@@ -1,0 +1,165 @@
+package schedd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// A job that waits in a routing queue is tried again when something has happened by which a destination may take it: administrators have changed queues,
+// the leader says that there is room in one that was too full, or the job itself may run now. Nothing is tried by the clock (OpenPBS: route_retry_time).
+// Jobs are tried one after the other, so that of two that wait for the same place the older one gets it.
+
+// routingState is what one conversation with the leader knows of jobs that wait in routing queues.
+type routingState struct {
+	dueJobs    []uint64                   // jobs that are to be tried, the oldest first
+	fullQueues map[string]map[string]bool // by whose jobs they are: queues in which the leader has found too much of theirs
+	askedAdmit uint64                     // the Admit about the one that is tried now; 0: none is
+	askedJob   uint64                     // that job
+	payer      queue.QuotaKey             // whose it would be
+}
+
+// maxRoutingTries bounds how many jobs are tried in one turn of the loop.
+const maxRoutingTries = 200
+
+// limitKey tells apart whose jobs are held to the same limits.
+func limitKey(owner, group string, gid uint32) string {
+	return fmt.Sprintf("%s %q %d", owner, group, gid)
+}
+
+// addDue has a job tried.
+func (r *routingState) addDue(seq uint64) {
+	if at, found := slices.BinarySearch(r.dueJobs, seq); !found {
+		r.dueJobs = slices.Insert(r.dueJobs, at, seq)
+	}
+}
+
+// retryAllRouting has all jobs tried that wait in routing queues.
+func (s *Schedd) retryAllRouting() {
+	for _, id := range s.queue.Requests() {
+		s.retryRouting(id)
+	}
+}
+
+// retryRouting has the jobs of a request tried, if they wait in a routing queue.
+func (s *Schedd) retryRouting(id queue.RequestID) {
+	r, ok := s.queue.Request(id)
+	if !ok || r.Ready == 0 || s.negotiator == nil {
+		return
+	}
+	a := &s.negotiator.admission
+	if q, ok := findQueue(a.policy, r.Queue); ok && q.GetRouting() {
+		for _, seq := range s.queue.ReadyJobs(id) {
+			if seq != a.routes.askedJob || a.routes.askedAdmit == 0 {
+				a.routes.addDue(seq)
+			}
+		}
+	}
+}
+
+// onQueueRoom takes in that there is room in a queue again.
+func (s *Schedd) onQueueRoom(name string) {
+	for _, full := range s.negotiator.admission.routes.fullQueues {
+		delete(full, name)
+	}
+	s.retryAllRouting()
+}
+
+// routeWaitingJobs tries the jobs that are to be tried.
+func (s *Schedd) routeWaitingJobs(now time.Time) {
+	n := s.negotiator
+	if n == nil || n.admission.policy == nil {
+		return
+	}
+	r := &n.admission.routes
+	for range maxRoutingTries {
+		if r.askedAdmit != 0 || len(r.dueJobs) == 0 {
+			return
+		}
+		seq := r.dueJobs[0]
+		r.dueJobs = r.dueJobs[1:]
+		s.tryRouting(now, n, seq)
+	}
+	s.effects.postLater(func(time.Time) {}) // the rest in the next turn
+}
+
+// tryRouting tries one job.
+func (s *Schedd) tryRouting(now time.Time, n *negotiatorState, seq uint64) {
+	st, ok := s.queue.Status(seq)
+	if !ok {
+		return
+	}
+	e := s.newQueueAdmission(&st)
+	spec, _ := s.queue.SubmitSpec(seq)
+	if err := e.routeOn(&spec, st.Queue); err != nil {
+		return // it waits on
+	}
+	if !n.admission.policy.GetAdmission() {
+		s.moveRouted(now, seq)
+		return
+	}
+	payer, d, err := queue.SubmissionDemand(e.submitter, &spec)
+	if err != nil {
+		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
+		return
+	}
+	r := &n.admission.routes
+	r.askedAdmit, r.askedJob, r.payer = s.sendAdmit(n, &wire.Admit{Asks: []*wire.Demand{s.demandMessage(payer, d)}, Moved: hasSameQuota(&st, &spec)}), seq, payer
+}
+
+// routeOn puts a job that is in a routing queue into one of its destinations.
+func (e *queueAdmission) routeOn(spec *queue.SubmitSpec, from string) error {
+	q, ok := findQueue(e.policy, from)
+	if !ok || !q.GetRouting() {
+		return errRoutingWaits
+	}
+	var asked []string
+	return e.tryDestinations(spec, q, &asked)
+}
+
+// onRouteAnswer takes in what the leader says of the job that is tried.
+func (s *Schedd) onRouteAnswer(now time.Time, m *wire.Admitted) {
+	a := &s.negotiator.admission
+	seq := a.routes.askedJob
+	a.routes.askedAdmit = 0
+	if m.GetError() == "" {
+		s.moveRouted(now, seq)
+	} else if name := m.GetQueue(); name != "" {
+		if st, ok := s.queue.Status(seq); ok {
+			s.newQueueAdmission(&st).fullQueues[name] = true
+			a.routes.addDue(seq) // the next destination may take it
+		}
+	}
+	s.queue.ReportDemand([]queue.QuotaKey{a.routes.payer}) // the leader counts what it has allowed until it hears
+	a.demandsUrgent = true
+}
+
+// hasSameQuota reports whether a job is held against the same quotas in another queue.
+func hasSameQuota(st *queue.JobStatus, spec *queue.SubmitSpec) bool {
+	band, _ := spec.Ad.Str(roost.AttrBand)
+	return cmp.Or(band, roost.BatchBand.String()) == st.Band.String()
+}
+
+// moveRouted moves a job to where its routing queue passes it on.
+func (s *Schedd) moveRouted(now time.Time, seq uint64) {
+	st, ok := s.queue.Status(seq)
+	if !ok {
+		return
+	}
+	e := s.newQueueAdmission(&st)
+	events, err := s.queue.AlterJob(now, queue.CallerIdentity{Admin: true}, queue.TaskSelector{Job: st.Job}, queue.JobAlteration{
+		Changes: classad.New(), ExpectedVersion: -1, OnlyIdle: true, ApplyDefaults: func(spec *queue.SubmitSpec) error { return e.routeOn(spec, st.Queue) },
+	}, s.submitLimits())
+	if err != nil && !errors.Is(err, errRoutingWaits) {
+		s.log.Warn("a job cannot be routed", "job", st.Job, "err", err)
+	}
+	s.commitEvents(events...)
+	s.commitEvents(s.queue.AdmitDeferred(now, seq)...)
+}

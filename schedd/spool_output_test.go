@@ -1,0 +1,49 @@
+package schedd
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// Output for which the spool has no room waits until it has, and is complete then.
+func TestSpoolIsFull(t *testing.T) {
+	node := &config.Node{Name: "submit", Dir: t.TempDir()}
+	file := filepath.Join(node.Dir, "schedd", "spool", "1", "0.1.out")
+	disk := filepath.Join(node.Dir, "disk") // of which nothing is free while it is not there
+	synctest.Test(t, func(t *testing.T) {
+		a := roost.AttemptID{Task: roost.JobID{Seq: 1, Host: "submit"}.Task(0), Attempt: 1}
+		c := outputFetch{
+			Schedd:  &Schedd{node: node, reserve: &diskReserve{dir: disk}, slots: newTransferSlots(maxTransfers), log: slog.New(slog.DiscardHandler)},
+			attempt: a, exited: exitReport(attemptRef(a), &wire.ExitStatus{}, "hello\n"),
+		}
+		done := make(chan error, 1)
+		go func() { done <- c.fetchAll(t.Context()) }()
+		time.Sleep(time.Minute)
+		select {
+		case err := <-done:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+		if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("what is left of it: %v", err)
+		}
+		if err := os.Mkdir(disk, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("there is room again: %v", err)
+		}
+		if text, err := os.ReadFile(file); string(text) != "hello\n" {
+			t.Errorf("the spool has %q, %v", text, err)
+		}
+	})
+}

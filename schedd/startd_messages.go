@@ -1,0 +1,149 @@
+package schedd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/dispatch"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// onSessionOpened compares what a node has with what the books say.
+func (s *Schedd) onSessionOpened(n sessionOpened, now time.Time) {
+	p := s.peers[n.node]
+	if p == nil {
+		return
+	}
+	p.session = n.session
+	if d := n.welcome.GetFileSystemDomain(); d != "" {
+		s.domains[n.node] = d
+	}
+	present := make([]dispatch.ReportedClaim, 0, len(n.welcome.GetClaims()))
+	for _, c := range n.welcome.GetClaims() {
+		present = append(present, dispatch.ReportedClaim{
+			Claim: c.GetClaim(), Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Attempt: s.attemptID(c.GetAttempt()),
+			Running: c.GetRunning(), Waiting: c.GetWaiting(), Placement: encodePlacement(c.GetPlaced()), Exited: c.GetExited() != nil,
+		})
+	}
+	s.dispatch.Connected(s.clock.boot, n.node, present)
+	for _, c := range n.welcome.GetClaims() {
+		a := s.attemptID(c.GetAttempt())
+		if c.GetRunning() && s.queue.IsLive(a) && s.queue.NodeOf(a) == p.name {
+			s.recordStarted(a)
+			s.onUserSuspension(p.name, a, c.GetSuspended(), now)
+		}
+		if c.GetExited() != nil {
+			s.onExited(p, c.GetExited(), now)
+		} else if f, ok := s.queue.WantFrozen(a); ok {
+			s.sendFreeze(f) // it may have been said while the node was away
+		}
+		if l, ok := s.queue.AttemptLimits(a); ok && c.GetExited() == nil {
+			s.sendLimits(l) // likewise
+		}
+	}
+}
+
+func (s *Schedd) onSessionClosed(n sessionClosed) {
+	if p := s.peers[n.node]; p != nil && p.session == n.session {
+		p.session = nil
+		s.dispatch.Disconnected(s.clock.boot, n.node)
+	}
+}
+
+// onStartdMessage takes in one message of a startd.
+func (s *Schedd) onStartdMessage(p *nodeConn, m *wire.FromStartd, now time.Time) {
+	switch m := m.GetOf().(type) {
+	case *wire.FromStartd_Claim:
+		c := m.Claim
+		if d := c.GetScratchDomain(); d != "" {
+			s.domains[p.name] = d
+		}
+		s.dispatch.ClaimAnswered(s.clock.boot, p.name, dispatch.ClaimReply{
+			Grant: dispatch.GrantID{Epoch: c.GetEpoch(), ID: c.GetGrant()}, Claim: c.GetClaim(), AdSequence: c.GetAdSequence(), Reason: c.GetReason(),
+			Waiting: c.GetWaiting(), WaitTime: time.Duration(c.GetPredictedWait()), Placement: encodePlacement(c.GetPlaced()),
+		})
+	case *wire.FromStartd_Ready:
+		s.dispatch.Allocated(s.clock.boot, p.name, m.Ready.GetClaim(), encodePlacement(m.Ready.GetPlaced()))
+	case *wire.FromStartd_Started:
+		if a := s.attemptID(m.Started.GetAttempt()); s.dispatch.Started(p.name, a) {
+			s.recordStarted(a)
+		}
+	case *wire.FromStartd_Exited:
+		s.onExited(p, m.Exited, now)
+	case *wire.FromStartd_Renewed:
+		s.dispatch.LeaseRenewed(s.clock.boot, p.name, m.Renewed.GetWord())
+	case *wire.FromStartd_Lost:
+		s.dispatch.ClaimLost(p.name, m.Lost.GetClaim(), m.Lost.GetReason())
+	case *wire.FromStartd_Input:
+		if s.queue.NodeOf(s.attemptID(m.Input.GetAttempt())) == p.name { // another node is given no input of it
+			s.onInputRequest(p, m.Input, now)
+		}
+	case *wire.FromStartd_Usage:
+		s.onUsageReport(p.name, m.Usage)
+	case *wire.FromStartd_Suspended:
+		s.onOwnerSuspension(p, m.Suspended, now)
+	case *wire.FromStartd_Reach:
+		s.onSpawnRequest(p, m.Reach)
+	case *wire.FromStartd_Taken:
+		s.onCheckpointTaken(p, m.Taken, now)
+	}
+}
+
+// recordStarted records that the processes of an attempt run.
+func (s *Schedd) recordStarted(a roost.AttemptID) {
+	if e, ok := s.queue.RecordStarted(s.clock.now, a); ok {
+		e.Placement = s.dispatch.Placement(a)
+		s.commitEventsLazily(e)
+	}
+}
+
+// onExited takes in the end of an attempt: its output comes home first, and only then is the end recorded.
+func (s *Schedd) onExited(p *nodeConn, e *wire.Exited, now time.Time) {
+	a := s.attemptID(e.GetAttempt())
+	if st, ok := s.queue.TaskStatus(a.Task); ok && mutant.Active(mutant.StaleExitAccepted) {
+		a.Attempt = st.Task.Attempt
+	}
+	if !s.dispatch.Exited(s.clock.boot, p.name, a) {
+		return
+	}
+	if e.GetWaiting() {
+		s.dispatch.Yielded(s.clock.boot, p.name, a)
+	}
+	if !s.endWaitsForImage(p, a, e, now) {
+		s.fetchOutputThenFinish(p, a, e, now)
+	}
+}
+
+// fetchOutputThenFinish brings the output of an attempt home that has ended, and then records its end.
+func (s *Schedd) fetchOutputThenFinish(p *nodeConn, a roost.AttemptID, e *wire.Exited, now time.Time) {
+	if s.collectOutput(p, a, e) && !mutant.Active(mutant.EndBeforeOutput) {
+		return // outputStored follows
+	}
+	s.recordEnded(a, e.GetStatus(), now)
+}
+
+// recordEnded records the end of an attempt. The acknowledgement and the claim's next task ride on the same batch.
+func (s *Schedd) recordEnded(a roost.AttemptID, status *wire.ExitStatus, now time.Time) {
+	if status.GetCause() == wire.Cause_CAUSE_RESTORE && status.GetForgedImage() {
+		s.reportForgedImage(a, status.GetReason(), now)
+	}
+	x := exitStatus(status)
+	s.recordEndedWithRuntime(a, x, status.GetOwnFiles(), x.Wall, now)
+}
+
+// recordEndedWithRuntime is finish with how long the attempt ran, as far as that says something of its node.
+func (s *Schedd) recordEndedWithRuntime(a roost.AttemptID, x *queue.AttemptExit, ownFiles bool, ran int64, now time.Time) {
+	s.reportOutcome(a, x, ownFiles, ran, now)
+	if x.Cause == queue.CausePreemption || x.Cause == queue.CauseVacate {
+		s.dispatch.Evicted(a)
+	}
+	e, err := s.queue.RecordEnded(now, a, x)
+	if err != nil {
+		s.log.Warn("the end of an attempt came too late", "attempt", a, "error", err)
+		return
+	}
+	s.commitEventsLazily(e) // the next task on the claim, if there is one, makes the batch urgent
+	s.dispatch.Finished(s.clock.boot, a)
+}

@@ -1,0 +1,185 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/mutant"
+	"github.com/roost-batch/roost/internal/rpc"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// How soon a broken connection is tried again: at once, then at growing distances.
+const (
+	minSessionRetry = 20 * time.Millisecond
+	maxSessionRetry = 2 * time.Second
+)
+
+// How much may wait for one node to take it: messages, and bytes. A turn of the loop must not say as much to any.
+const (
+	maxUnsent      = 100_000
+	maxUnsentBytes = 256 << 20
+)
+
+// errOverfull says why a session has ended.
+var errOverfull = fmt.Errorf("%w: more than %d messages or %v wait for the node to take them", roost.Exhausted, maxUnsent, roost.Bytes(maxUnsentBytes))
+
+// What sessions tell the loop.
+type (
+	sessionOpened struct {
+		node    string
+		session *startdSession
+		welcome *wire.SessionWelcome
+	}
+	sessionClosed struct {
+		node    string
+		session *startdSession
+		err     error
+	}
+	startdMessage struct {
+		node    string
+		session *startdSession
+		message *wire.FromStartd
+		size    int64 // that it holds of the session's bytes
+	}
+)
+
+// nodeConn is the schedd's connection to one startd, made anew whenever it breaks, until it is stopped.
+type nodeConn struct {
+	name, address string
+	conn          *grpc.ClientConn
+	client        wire.StartdClient
+	stop          context.CancelFunc
+	stopped       chan struct{}
+	session       *startdSession // of the goroutine that owns the state: the one whose welcome it has seen, nil while the node is away
+}
+
+// startdSession is one conversation with a startd. A newer one ends it, and what was meant for the older one must not be said on the newer: it was
+// decided before the comparison with what the node has. So every message is put on the session that was the present one when it was decided.
+type startdSession struct {
+	out        *sendQueue[*wire.ToStartd]
+	byteBudget *semaphore.Weighted // for the bytes that the loop has not taken in yet; nil: the loop takes in each message at once
+}
+
+func newSession() *startdSession {
+	return &startdSession{out: newSendQueue[*wire.ToStartd](), byteBudget: semaphore.NewWeighted(sessionBytes)}
+}
+
+// startSession starts the upkeep of a session with a node.
+func (s *Schedd) startSession(ctx context.Context, name, address string) *nodeConn {
+	ctx, stop := context.WithCancel(ctx)
+	p := &nodeConn{name: name, address: address, stop: stop, stopped: make(chan struct{})}
+	host, at := parseLocation(name, address)
+	conn, err := rpc.DialNode(at, s.identity, auth.Startd, host)
+	if err != nil {
+		s.log.Error("cannot reach node", "node", name, "error", err)
+		stop()
+		close(p.stopped)
+		return p
+	}
+	p.conn, p.client = conn, wire.NewStartdClient(conn)
+	go func() {
+		defer close(p.stopped)
+		defer conn.Close()
+		s.runSessions(ctx, p)
+	}()
+	return p
+}
+
+// runSessions holds one session after the other.
+func (s *Schedd) runSessions(ctx context.Context, p *nodeConn) {
+	wait := minSessionRetry
+	var ends sessionEndLog
+	for ctx.Err() == nil {
+		began := time.Now()
+		err := rpc.FromStatus(s.runSession(ctx, p))
+		if ctx.Err() != nil {
+			return
+		}
+		ends.logEnd(s.log, p.name, err)
+		if time.Since(began) > maxSessionRetry {
+			wait = minSessionRetry
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, maxSessionRetry)
+	}
+}
+
+// runSession opens a session and serves it until it breaks.
+func (s *Schedd) runSession(ctx context.Context, p *nodeConn) error {
+	ctx, end := context.WithCancelCause(ctx)
+	cancel := func() { end(context.Canceled) }
+	defer cancel()
+	stream, err := p.client.Session(ctx, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	hello := s.greetingMessage(p.name)
+	if err := stream.Send(&wire.ToStartd{Of: &wire.ToStartd_Hello{Hello: hello}}); err != nil {
+		return err
+	}
+	welcome, err := receiveWelcome(p.name, stream.Recv)
+	if err != nil {
+		return err
+	}
+	if err := checkWelcome(p.name, welcome); err != nil {
+		return err
+	}
+	now := newSession()
+	now.out.bound(maxUnsent, maxUnsentBytes, func(m *wire.ToStartd) int { return proto.Size(m) }, func() { end(errOverfull) })
+	s.attackSession(ctx, p, now.out)
+	s.postEvent(ctx, sessionOpened{p.name, now, welcome})
+	writer := make(chan struct{})
+	go func() {
+		defer close(writer)
+		defer cancel()
+		now.out.sendEach(ctx, s.signImageRights(p.name, func(m *wire.ToStartd) error { return s.sendToNode(p.name, m, sendInTime(end, stream.Send)) }))
+	}()
+	err = s.receiveFromStartd(ctx, p.name, now, stream.Recv)
+	if untaken, ok := errors.AsType[sendTimeoutError](context.Cause(ctx)); ok {
+		err = untaken
+	} else if errors.Is(context.Cause(ctx), errOverfull) {
+		err = errOverfull
+	}
+	cancel()
+	<-writer
+	s.postEvent(s.daemonContext, sessionClosed{p.name, now, err})
+	return err
+}
+
+// greetingMessage is the first message of a session.
+func (s *Schedd) greetingMessage(machine string) *wire.SessionHello {
+	h := &wire.SessionHello{Schedd: attackName(s.node.Name), Address: s.node.Schedd.Socket, Started: s.started.UnixNano(), Incarnation: s.nextIncarnation(), Node: machine, Parts: true}
+	if mutant.Active(mutant.NodeNotVerified) {
+		h.Node = ""
+	}
+	return h
+}
+
+// receiveFromStartd brings what a node says to the loop, until the session breaks. A node that says more than the loop takes in waits.
+func (s *Schedd) receiveFromStartd(ctx context.Context, name string, now *startdSession, recv func() (*wire.FromStartd, error)) error {
+	for {
+		m, err := recv()
+		if err != nil {
+			return err
+		}
+		size := min(int64(proto.Size(m)), sessionBytes)
+		if err := now.byteBudget.Acquire(ctx, size); err != nil {
+			return err
+		}
+		if !s.postEvent(ctx, startdMessage{name, now, m, size}) {
+			return ctx.Err()
+		}
+	}
+}

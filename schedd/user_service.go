@@ -1,0 +1,172 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/roost-batch/roost"
+	ids "github.com/roost-batch/roost/internal/account"
+	"github.com/roost-batch/roost/internal/auth"
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/schedd/queue"
+)
+
+// userService answers users' calls. Each call runs in a goroutine of gRPC's and goes to the loop for what belongs to it.
+type userService struct {
+	wire.UnimplementedScheddServer
+	*Schedd
+}
+
+// callLoop runs f in the loop and waits for it.
+func (s *Schedd) callLoop(ctx context.Context, f func(now time.Time)) error {
+	done := make(chan struct{})
+	if !s.postEvent(ctx, loopCall(func(now time.Time) { defer close(done); f(now) })) {
+		return s.stoppingError(ctx)
+	}
+	select {
+	case <-done:
+		return nil
+	case <-s.daemonContext.Done():
+		return s.stoppingError(ctx)
+	}
+}
+
+// callLoopDurable is ask for what tells users how things stand: it returns when all that f saw is on disk, so that nobody is told of a completion
+// that a crash could take back.
+func (s *Schedd) callLoopDurable(ctx context.Context, f func(now time.Time)) error {
+	durable := make(chan struct{})
+	if err := s.callLoop(ctx, func(now time.Time) { f(now); s.afterCommit(func() { close(durable) }) }); err != nil {
+		return err
+	}
+	return s.waitDurable(ctx, durable)
+}
+
+// stoppingError is the error for a call that the end of the daemon, or of the caller, cut short.
+func (s *Schedd) stoppingError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("schedd: %w: it is stopping", roost.Unavailable)
+}
+
+// callerOf returns the user at the other end, as the kernel knows them, or the login that they made here.
+func (s *Schedd) callerOf(ctx context.Context) (queue.CallerIdentity, error) {
+	p, ok := auth.FromContext(ctx)
+	if !ok || !p.Local {
+		return s.remoteCaller(p)
+	}
+	name, err := s.users.userName(p.UID)
+	if err != nil {
+		return queue.CallerIdentity{}, err
+	}
+	return queue.CallerIdentity{User: name, UID: p.UID, GID: p.GID, Host: s.node.Name, Admin: p.Plays(auth.Schedd) || s.admins.isAdmin(name, s.node.Name)}, nil
+}
+
+// Submit takes jobs. When it returns, they are on disk.
+func (s *userService) Submit(ctx context.Context, req *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	who, err := s.callerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkUser(who); err != nil {
+		return nil, err
+	}
+	if err := s.reserve.refusalReason(); err != nil {
+		return nil, err
+	}
+	specs, err := parseSpecs(req.GetJobs())
+	if err != nil {
+		return nil, err
+	}
+	if who, err = s.resolveUnixGroup(who, specs); err != nil {
+		return nil, err
+	}
+	if err := s.checkFilesLocal(ctx, who, specs); err != nil {
+		return nil, err
+	}
+	if err := s.checkScripts(who, specs); err != nil {
+		return nil, err
+	}
+	impossible := s.checkFeasible(ctx, specs)
+	finish, err := s.requestAdmission(ctx, who, req.GetKey(), specs)
+	if err != nil {
+		return nil, err
+	}
+	reply := &wire.SubmitReply{}
+	durable := make(chan struct{})
+	if aerr := s.callLoop(ctx, func(now time.Time) {
+		var events []queue.JobEvent
+		var ids []roost.JobID
+		limits := s.submitLimits()
+		limits.Infeasible = impossible
+		events, ids, reply.RepeatedKey, err = s.queue.SubmitJobs(now, who, req.GetKey(), specs, limits)
+		defer finish()
+		if err != nil {
+			return
+		}
+		for _, id := range ids {
+			reply.Ids = append(reply.Ids, id.String())
+		}
+		s.commitEvents(events...)
+		s.removeReservationJobs(ids, now)
+		s.afterCommit(func() { close(durable) })
+	}); aerr != nil {
+		s.postEvent(s.daemonContext, loopCall(func(time.Time) { finish() }))
+		return nil, aerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.waitCommitted(ctx, durable); err != nil {
+		return nil, err
+	}
+	return reply, nil
+}
+
+// waitCommitted waits until the batch is committed that an answer rests on.
+func (s *Schedd) waitCommitted(ctx context.Context, durable <-chan struct{}) error {
+	err := s.waitDurable(ctx, durable)
+	if err == nil {
+		failpoint.Point(failpoint.ScheddAfterAnswer)
+	}
+	return err
+}
+
+// waitDurable waits until a batch is committed, without the crash point of an answer.
+func (s *Schedd) waitDurable(ctx context.Context, durable <-chan struct{}) error {
+	select {
+	case <-durable:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.reserve.stuckChannel():
+		return fmt.Errorf("%w; what was asked for is done when there is room", s.reserve.isFull())
+	case <-s.daemonContext.Done():
+		select {
+		case <-durable: // the last batch was flushed
+			return nil
+		default:
+			return s.stoppingError(ctx)
+		}
+	}
+}
+
+// checkUser refuses users whose jobs no machine would run.
+func (s *Schedd) checkUser(who queue.CallerIdentity) error {
+	own := uint32(os.Geteuid())
+	if own != 0 && who.UID != own {
+		return fmt.Errorf("%w: this is the pool of uid %d, and without root's rights it runs nobody else's jobs; start one of your own with roost up", roost.PermissionDenied, own)
+	}
+	if own == 0 {
+		if err := ids.CheckUID(who.UID); err != nil {
+			return err
+		}
+	}
+	if who.UID < ids.FirstUser && !s.node.Schedd.AllowRoot && own == 0 {
+		return fmt.Errorf("%w: jobs of root and of system users are not taken here; submit as yourself, or set allow_root in the node file", roost.PermissionDenied)
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package startd
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// claimInfo is for whom a claim is, as the grant says; what it counts for stands in the request's ad. No band is the ordinary one.
+func claimInfo(r *wire.ClaimRequest, ad *classad.Ad) (slot.ClaimInfo, error) {
+	a := slot.ClaimInfo{Group: r.GetGroup(), Band: roost.BatchBand}
+	if ad != nil {
+		a.Limits, _ = ad.Str(roost.AttrLimits)
+		a.Alone, _ = ad.Bool(roost.AttrExclusive)
+		a.Queue, _ = ad.Str(roost.AttrQueue)
+	}
+	if r.GetBand() == "" {
+		return a, nil
+	}
+	var err error
+	a.Band, err = roost.ParsePriorityBand(r.GetBand())
+	return a, err
+}
+
+// attemptInfo are what a schedd says of an attempt beforehand.
+func attemptInfo(p *wire.Program) slot.AttemptInfo {
+	return slot.AttemptInfo{Walltime: time.Duration(p.GetWalltimeNs()), Expected: time.Duration(p.GetExpectedNs()), NotRestartable: p.GetOnce()}
+}
+
+// preemptionReason is who has to go for a claim.
+func preemptionReason(r *wire.ClaimRequest) slot.PreemptionReason {
+	e := slot.PreemptionReason{Reason: r.GetWhy(), Job: r.GetJob()}
+	for _, id := range r.GetVictims() {
+		e.Claims = append(e.Claims, slot.ClaimID(id))
+	}
+	return e
+}
+
+// reportCheckpointInfo has it known how much would be lost if the attempt had to leave. A program that saves its own state is taken at its word.
+func (h *claimRunner) reportCheckpointInfo(a *claimAttempt) {
+	s := &a.checkpoint
+	h.host.meters.setCheckpointInfo(h.id, a.id, slot.CheckpointInfo{Possible: s.policy.GetOnVacate() && (s.dumpable || a.isSelfCheckpointing()), Last: s.lastStored})
+}

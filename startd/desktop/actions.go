@@ -1,0 +1,83 @@
+package desktop
+
+import (
+	"github.com/roost-batch/roost/startd/owner"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// performEffects does what the machine's owner wants, those first who are to stand still. It reports whether there were such.
+func (l *PolicyEnforcer) performEffects(now slot.BootTime, orders []owner.Effect) (froze bool) {
+	for _, o := range orders {
+		if f, ok := o.(owner.FreezeClaim); ok {
+			froze = true
+			l.suspend(slot.ClaimID(f.ID), l.publicReason(f.Reason))
+		}
+	}
+	for _, o := range orders {
+		l.performEffect(now, o)
+	}
+	return froze
+}
+
+// suspend has a claim stand still from now on. An attempt that is only about to run goes: it has done nothing yet.
+func (l *PolicyEnforcer) suspend(id slot.ClaimID, why string) {
+	c, ok := l.claimTable.Claim(id)
+	if !ok || !l.controller.HasRunner(id) {
+		return
+	}
+	l.suspended[id] = why
+	l.controller.SetSuspended(id, why)
+	if c.State == slot.Busy && !c.Running {
+		l.claimTable.EndClaim(id, true, why)
+		return
+	}
+	l.controller.ReportSuspended(c, why)
+}
+
+func (l *PolicyEnforcer) performEffect(now slot.BootTime, order owner.Effect) {
+	switch o := order.(type) {
+	case owner.ResumeClaim:
+		l.resume(now, slot.ClaimID(o.ID))
+	case owner.FreeGPU:
+		l.claimTable.EndClaim(slot.ClaimID(o.ID), false, "its GPU is needed: "+l.publicReason(o.Reason))
+	case owner.TrimMemory:
+		if id := slot.ClaimID(o.ID); l.controller.HasRunner(id) {
+			l.controller.TrimMemory(id)
+		}
+	case owner.VacateClaim:
+		id := slot.ClaimID(o.ID)
+		c, ok := l.claimTable.Claim(id)
+		asked := ok && c.State == slot.Vacating // it stands still in the time that it was given to end
+		l.claimTable.EndClaim(id, o.AlreadyFrozen && asked, l.publicReason(o.Reason))
+	case owner.KillClaim:
+		l.kill(slot.ClaimID(o.ID), l.publicReason(o.Reason))
+	case owner.LogTransition, owner.LogPolicyError:
+		l.controller.LogEffect(o)
+	}
+}
+
+// resume lets a claim go on, unless its lease has run out: where all of this machine stood still for long, as a virtual one may that its host has stopped,
+// owners are found to be away and leases to be over in the same moment, and the next attempt may run elsewhere.
+func (l *PolicyEnforcer) resume(now slot.BootTime, id slot.ClaimID) {
+	c, ok := l.claimTable.Claim(id)
+	if ok && now >= c.Lease {
+		return
+	}
+	delete(l.suspended, id)
+	if !l.controller.HasRunner(id) {
+		return
+	}
+	l.controller.Resume(id)
+	if ok && c.State == slot.Busy && c.Running {
+		l.controller.ReportSuspended(c, "")
+	}
+}
+
+// kill ends a claim at once. The second time what is left of it is killed past its starter, which may be stuck.
+func (l *PolicyEnforcer) kill(id slot.ClaimID, why string) {
+	l.claimTable.EndClaim(id, true, why)
+	if l.killed[id] && l.controller.HasRunner(id) {
+		l.controller.Kill(id)
+	}
+	l.killed[id] = true
+}

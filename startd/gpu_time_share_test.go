@@ -1,0 +1,168 @@
+package startd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/gpu/nvml/fakelib"
+	"github.com/roost-batch/roost/internal/config"
+	"github.com/roost-batch/roost/internal/wire"
+)
+
+// TestShares has three tasks on one card. Each knows its part; the sum of the parts is never more than the card; and the one that takes more than
+// its part is stopped, with a sentence, while the others run on.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	p, m := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{{UUID: "GPU-a", Model: "NVIDIA Test", Memory: 16 * roost.GiB}}})
+	s := p.connect("host1", 1)
+	ask := func(memory roost.Bytes) *wire.ClaimReply {
+		return s.requestClaim(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: 1, GpuMemory: int64(memory)}
+		})
+	}
+	var claims []uint64
+	for range 3 {
+		reply := ask(5 * roost.GiB)
+		if g := reply.GetPlaced().GetGpus(); reply.GetClaim() == 0 || len(g) != 1 || g[0].GetUuid() != "GPU-a" || g[0].GetWhole() {
+			t.Fatalf("no share: %v", reply)
+		}
+		claims = append(claims, reply.GetClaim())
+	}
+	for _, memory := range []roost.Bytes{2 * roost.GiB, 0} {
+		if reply := ask(memory); reply.GetClaim() != 0 || reply.GetReason() == "" {
+			t.Errorf("a fourth share of %v: %v", memory, reply)
+		}
+	}
+	x := s.run(claims[0], s.shell("echo $CUDA_VISIBLE_DEVICES $ROOST_GPU_MEMORY $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"))
+	if got, want := string(x.GetStdout()), "GPU-a 5120 0=5120M\n"; got != want {
+		t.Errorf("a task with a share sees %q, want %q", got, want)
+	}
+	good := s.activate(claims[0], s.shell("sleep 1000"), false)
+	goodPID := s.awaitStarted(good).GetPid()
+	greedy := s.activate(claims[1], s.shell("sleep 1000 & wait"), false)
+	greedyPID := s.awaitStarted(greedy).GetPid()
+	m.Update(func(d *fakelib.MachineDescription) {
+		d.Processes = []fakelib.DeviceProcess{
+			{DeviceUUID: "GPU-a", PID: int(goodPID), Memory: 5 * roost.GiB, Busy: 40}, {DeviceUUID: "GPU-a", PID: int(greedyPID), Memory: 6 * roost.GiB, Busy: 20},
+		}
+	})
+	x = s.awaitOnlyExit(greedy)
+	st := x.GetStatus()
+	for _, want := range []string{"6GiB", "5GiB", "GPU 0", fmt.Sprint(greedyPID), "gpu_memory"} {
+		if st.GetCause() != wire.Cause_CAUSE_GPU_MEMORY || !strings.Contains(st.GetReason(), want) {
+			t.Errorf("the greedy task: %v, want %s in it", st, want)
+		}
+	}
+	s.acknowledge(greedy)
+	s.vacate(good, true)
+	u := s.awaitOnlyExit(good).GetStatus().GetUsage()
+	if u.GetPeakGpuMemory() != int64(5*roost.GiB) {
+		t.Errorf("the good task used %v", u)
+	}
+}
+
+// TestOthersCardIsClosed: a task that goes round the environment, and opens the device file of a card that is not its own, is refused by the
+// kernel. The files are of numbers that no driver has: to get that far is to be let through.
+func TestOthersCardIsClosed(t *testing.T) {
+	own := &config.StartdSettings{Name: "gputest", Dir: t.TempDir(), Limits: config.LimitSettings{Enforce: config.EnforceAuto}}
+	log := slog.New(slog.DiscardHandler)
+	g, err := openClaimCgroups(own, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !g.enforcement().Devices {
+		t.Skip("SKIP: this machine cannot keep devices from tasks: no devices controller, or no right to it")
+	}
+	t.Cleanup(g.close)
+	c, _ := newFakeGPUs(t, config.GPUSettings{}, testGPU(0, "GPU-a"), testGPU(1, "GPU-b"))
+	c.deviceDir = t.TempDir()
+	for i, name := range []string{"nvidia0", "nvidia1", "nvidiactl", "mem"} {
+		if err := unix.Mknod(filepath.Join(c.deviceDir, name), unix.S_IFCHR|0o666, int(unix.Mkdev(1, uint32(200+i)))); errors.Is(err, unix.EPERM) {
+			t.Skip("SKIP: device files can only be made by root")
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		name   string
+		shares []gpu.SavedShare
+		open   string // those that it may
+	}{
+		{"no GPU", nil, ""},
+		{"GPU 0", []gpu.SavedShare{{UUID: "GPU-a", Whole: true}}, "nvidia0 nvidiactl"},
+		{"GPU 1", []gpu.SavedShare{{UUID: "GPU-b", Memory: roost.GiB}}, "nvidia1 nvidiactl"},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			group, err := g.create(claimFile{ID: uint64(i + 1)}, c.deviceNodes(tt.shares))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer group.Delete()
+			attack := exec.Command("/bin/sh", "-c", `read go; for f in *; do (exec 3<"$f") 2>&1 | grep -q "not permitted" || echo "$f"; done; echo >/dev/null`)
+			attack.Dir, attack.Stderr = c.deviceDir, os.Stderr
+			in, err := attack.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			attack.Stdout = &out
+			if err := attack.Start(); err != nil {
+				t.Fatal(err)
+			}
+			err = group.Add(attack.Process.Pid)
+			fmt.Fprintln(in, "go")
+			if werr := attack.Wait(); err != nil || werr != nil {
+				t.Fatalf("%v, %v", err, werr)
+			}
+			if got := strings.Join(strings.Fields(out.String()), " "); got != tt.open {
+				t.Errorf("it can open %q, want %q", got, tt.open)
+			}
+		})
+	}
+}
+
+// TestOwnDevicesOnly has two cards whose device files exist, of numbers that no driver has. A task has the file of its card in its box and no other's,
+// and none without a card; and it cannot make itself another's.
+func TestOwnDevicesOnly(t *testing.T) {
+	const first = 250 // far above the cards that a machine may have
+	for i := range 2 {
+		path := fmt.Sprintf("/dev/nvidia%d", first+i)
+		if err := unix.Mknod(path, unix.S_IFCHR|0o600, int(unix.Mkdev(1, uint32(first+i)))); err != nil {
+			t.Skipf("SKIP: %s cannot be made, only root can: %v", path, err)
+		}
+		t.Cleanup(func() { os.Remove(path) })
+	}
+	if err := trySandbox(); err != nil {
+		t.Skipf("SKIP: no sandbox here: %v", err)
+	}
+	p, _ := newGPUStartd(t, fakelib.MachineDescription{Devices: []fakelib.FakeDevice{
+		{UUID: "GPU-a", PCI: "00000000:01:00.0", Minor: first, Memory: roost.GiB}, {UUID: "GPU-b", PCI: "00000000:02:00.0", Minor: first + 1, Memory: roost.GiB},
+	}})
+	s := p.connect("host1", 1)
+	const attack = `cd /dev; for f in nvidia*; do test -c $f && (exec 3<$f) 2>&1 | grep -q "not permitted" || echo $f; done
+for n in 250 251; do test ! -e nvidia$n && mknod /tmp/attack$n c 1 $n 2>/dev/null && ! (exec 3</tmp/attack$n) 2>&1 | grep -qi "not permitted\|permission denied" && echo broke out with $n; rm -f /tmp/attack$n; done; true`
+	for _, gpus := range []int64{1, 1, 0} {
+		reply := s.requestClaim(func(r *wire.ClaimRequest) {
+			r.Resources = &wire.Resources{MilliCpu: 1000, Memory: 256 << 20, Gpus: gpus}
+		})
+		want := "nvidia*\n"
+		if g := reply.GetPlaced().GetGpus(); len(g) == 1 {
+			want = map[string]string{"GPU-a": "nvidia250\n", "GPU-b": "nvidia251\n"}[g[0].GetUuid()]
+		}
+		x := s.run(reply.GetClaim(), s.shell(attack))
+		if got := string(x.GetStdout()); got != want || gpus == 1 && !strings.HasPrefix(got, "nvidia2") {
+			t.Errorf("a task with %d GPUs can open %q, want %q (%v)", gpus, got, want, x.GetStatus())
+		}
+	}
+}

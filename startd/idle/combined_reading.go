@@ -1,0 +1,69 @@
+package idle
+
+import (
+	"slices"
+	"strings"
+)
+
+// CombinedReading is what all sources see together.
+type CombinedReading struct {
+	Input, ConsoleInput BootTime
+	OwnerUseReason      string // why the machine is its owner's now, whatever the times of input say; empty: nothing of that kind
+	SystemLoad
+	OnBattery, Hot, ExclusiveProgram, Sleeping bool
+}
+
+// CombineReadings applies the rule of the package to what each source saw last. Console says whether the machine has a place to sit at: input devices, or a seat.
+// The order of the sources decides nothing but whose reason is given.
+//
+// What a source saw is not taken back when it breaks: a person who was there was there.
+func CombineReadings(readings []SourceReading, console bool) CombinedReading {
+	var p CombinedReading
+	seen := slices.ContainsFunc(readings, func(s SourceReading) bool { return s.Health == Healthy && s.Coverage == Hardware })
+	for _, s := range readings {
+		p.Input = max(p.Input, s.Input, s.ConsoleInput)
+		p.ConsoleInput = max(p.ConsoleInput, s.ConsoleInput)
+		if s.Health != Healthy {
+			continue
+		}
+		if !seen {
+			p.Input, p.ConsoleInput = max(p.Input, s.SecondHandInput), max(p.ConsoleInput, s.SecondHandInput)
+		}
+		if p.OwnerUseReason == "" {
+			p.OwnerUseReason = s.OwnerUseReason
+		}
+		p.ForeignCPU = max(p.ForeignCPU, s.ForeignCPU)
+		p.CPUPressure = max(p.CPUPressure, s.CPUPressure)
+		p.MemoryPressure = max(p.MemoryPressure, s.MemoryPressure)
+		p.MemoryAvailable = max(p.MemoryAvailable, s.MemoryAvailable)
+		p.OnBattery = p.OnBattery || s.OnBattery
+		p.Hot = p.Hot || s.Hot
+		p.ExclusiveProgram = p.ExclusiveProgram || s.ExclusiveProgram
+		p.Sleeping = p.Sleeping || s.Sleeping
+	}
+	if p.OwnerUseReason == "" {
+		p.OwnerUseReason = unhealthyReason(readings, console)
+	}
+	return p
+}
+
+// unhealthyReason says why the times of input are not to be trusted; empty if they are. Terminals alone say nothing of who sits at the console with a mouse in
+// his hand; where there is no console, they are all that a person can touch.
+func unhealthyReason(readings []SourceReading, console bool) string {
+	var wrong []string
+	for _, s := range readings {
+		if s.Health == Healthy && (s.Coverage >= Console || s.Coverage == Terminal && !console) {
+			return ""
+		}
+		if s.Health == Broken && s.Coverage > Machine {
+			wrong = append(wrong, s.Name+": "+s.Text)
+		}
+	}
+	if len(wrong) > 0 {
+		return "no source of input is healthy (" + strings.Join(wrong, "; ") + ")"
+	}
+	if console {
+		return "no source of input is healthy (nothing watches the keyboard and the mouse)"
+	}
+	return "no source of input is healthy (this machine has none)"
+}

@@ -1,0 +1,96 @@
+package idle
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ForeignLoadSource tells how many cores are kept busy by what is neither a task nor in the service of one: an owner's computation that runs while he is at lunch.
+type ForeignLoadSource struct {
+	stat        string                   // "/proc/stat"
+	taskCPUTime func() map[string]uint64 // nanoseconds of processor time that each of ours has used so far, by a name of it
+}
+
+// NewForeignWork returns the source. Ours tells how much processor time each part of ours has used so far, in nanoseconds, by a name of it; a part that is new
+// counts from then on, for its past is nothing of the last second.
+func NewForeignWork(ours func() map[string]uint64) *ForeignLoadSource {
+	return &ForeignLoadSource{stat: "/proc/stat", taskCPUTime: ours}
+}
+
+// Name is the source's name.
+func (f *ForeignLoadSource) Name() string { return "other work" }
+
+// Run measures each second.
+func (f *ForeignLoadSource) Run(ctx context.Context, tell func(SourceReading)) {
+	m := &foreignMeter{}
+	runPeriodically(ctx, measureInterval, func() {
+		s := SourceReading{Name: f.Name(), Health: Healthy}
+		text, err := os.ReadFile(f.stat)
+		ticks, ok := busyTicks(string(text))
+		if err != nil || !ok {
+			s.Health, s.Text = Broken, fmt.Sprintf("%s says nothing of processors (%v); mount /proc", f.stat, err)
+			tell(s)
+			return
+		}
+		s.ForeignCPU = m.measure(Now(), ticks*(uint64(time.Second)/ticksPerSecond), f.taskCPUTime())
+		s.Text = fmt.Sprintf("%.1f cores busy with it", s.ForeignCPU)
+		tell(s)
+	})
+}
+
+// ticksPerSecond is USER_HZ, which is 100 on every machine that Go runs on.
+const ticksPerSecond = 100
+
+// busyTicks reads from /proc/stat for how long all processors were busy. Time in which they waited for disks, or that a hypervisor took, is not.
+func busyTicks(text string) (busy uint64, ok bool) {
+	line, _, _ := strings.Cut(text, "\n")
+	f := strings.Fields(line)
+	if len(f) < 8 || f[0] != "cpu" {
+		return 0, false
+	}
+	for i, word := range f[1:8] { // user nice system idle iowait irq softirq
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return 0, false
+		}
+		if i != 3 && i != 4 {
+			busy += n
+		}
+	}
+	return busy, true
+}
+
+// halfLife is after how long a burst of work counts half: a compiler that runs for two seconds is no work, one that runs for ten is.
+const halfLife = 3 * time.Second
+
+// foreignMeter turns sums of processor time into cores.
+type foreignMeter struct {
+	at        BootTime
+	totalTime uint64 // nanoseconds, of all
+	taskTime  map[string]uint64
+	cores     float64 // smoothed
+}
+
+// measure takes in the sums of now and returns the cores that others kept busy lately. Sums that fall are those of a part that was made anew.
+func (m *foreignMeter) measure(now BootTime, busy uint64, ours map[string]uint64) float64 {
+	defer func() { m.at, m.totalTime, m.taskTime = now, busy, ours }()
+	past := now - m.at
+	if m.at == 0 || past <= 0 || busy < m.totalTime {
+		return m.cores
+	}
+	var own uint64
+	for name, n := range ours {
+		if was, ok := m.taskTime[name]; ok && n > was {
+			own += n - was
+		}
+	}
+	cores := max(float64(busy-m.totalTime)-float64(own), 0) / float64(past)
+	keep := math.Exp2(-float64(past) / float64(halfLife))
+	m.cores = m.cores*keep + cores*(1-keep)
+	return m.cores
+}

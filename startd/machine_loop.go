@@ -1,0 +1,253 @@
+package startd
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// News for the loop: of sessions, and of the hands of claims.
+type (
+	sessionOpened struct {
+		session *scheddSession
+		hello   *wire.SessionHello
+		refused chan error // gets one value, nil when the session is on
+	}
+	sessionClosed struct{ session *scheddSession }
+	scheddMessage struct {
+		session *scheddSession
+		message *wire.ToStartd
+		who     accountDecision // of a claim request: as whom its tasks run
+		size    int64           // that it holds of the session's room
+	}
+	claimCreated struct{ claim slot.ClaimID }
+	claimFailed  struct {
+		claim  slot.ClaimID
+		reason string
+	}
+	inputReady struct {
+		claim   slot.ClaimID
+		id      roost.AttemptID
+		scratch string
+	}
+	attemptStarted struct {
+		claim slot.ClaimID
+		id    roost.AttemptID
+		pid   int64
+	}
+	attemptEnded struct {
+		claim  slot.ClaimID
+		id     roost.AttemptID
+		exited *wire.Exited
+	}
+	runnerGone struct{ claim slot.ClaimID }
+	// checkpointReport is for a schedd: a checkpoint was taken, or not.
+	checkpointReport struct {
+		schedd string
+		taken  *wire.CheckpointTaken
+	}
+	// gpusChanged: a device is sick, or well again, or gone.
+	gpusChanged struct{}
+	// loopQuery is answered by a goroutine that looks at the loop's state, and nothing else.
+	loopQuery struct {
+		query func(*machineLoop)
+		done  chan struct{}
+	}
+)
+
+// minorAdInterval is how soon a change is advertised by which nobody decides, such as the number of running tasks; fullAdInterval, how often the ad is
+// made anew even if nothing seems to have changed.
+const (
+	minorAdInterval = 5 * time.Second
+	fullAdInterval  = time.Minute
+)
+
+// machineLoop owns the machine's books.
+type machineLoop struct {
+	host              *claimHost
+	table             *slot.ClaimTable
+	runners           map[slot.ClaimID]*claimRunner
+	exits             map[slot.ClaimID]*wire.Exited // of attempts that ended and are not forgotten
+	pids              map[slot.ClaimID]int64
+	programs          map[slot.ClaimID]*wire.Activate           // between the word and the start
+	pinned            map[slot.ClaimID][]int                    // cores that a claim has to itself; entries of claims that hold nothing are dropped when one is made
+	firstAdSequence   map[slot.ClaimID]uint64                   // sequence of the first ad that shows the claim
+	rights            map[slot.ClaimID]userfiles.UserCredential // of claims that are about to be made
+	sessions          map[uint64]*scheddSession
+	lastSession       uint64 // number of the last session
+	sequence          uint64 // of the last ad
+	advertisedVersion uint64 // of the books that it shows
+	lastFullAd        time.Time
+	advertisedRunning int           // attempts that it shows
+	ownerState        *ownerState   // nil: the machine is nobody's
+	maxNotice         time.Duration // the longest notice that is left to tasks; 0: their own
+
+	refusedFrom time.Duration // since boot: the second in which refusals are counted
+	refusals    map[string]int
+}
+
+func newMachineLoop(m *claimHost, core *slot.ClaimTable) *machineLoop {
+	return &machineLoop{
+		host: m, table: core, runners: make(map[slot.ClaimID]*claimRunner), exits: make(map[slot.ClaimID]*wire.Exited), pids: make(map[slot.ClaimID]int64),
+		pinned: make(map[slot.ClaimID][]int), programs: make(map[slot.ClaimID]*wire.Activate), firstAdSequence: make(map[slot.ClaimID]uint64), sessions: make(map[uint64]*scheddSession),
+		rights: make(map[slot.ClaimID]userfiles.UserCredential),
+	}
+}
+
+// maxEventBatch is how much news is taken in before what follows from it is done.
+const maxEventBatch = 256
+
+// run takes in news and does what follows until ctx ends and nothing is left to be done.
+func (l *machineLoop) run(ctx context.Context) {
+	defer close(l.host.loopDone)
+	minor := time.NewTicker(minorAdInterval)
+	defer minor.Stop()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var end shutdownSequence
+	for {
+		wake := l.performEffects()
+		for end.advance(l, false) {
+		}
+		if end.phase == stopped {
+			return
+		}
+		begin, up := end.wakeups(ctx)
+		timer.Reset(min(max(wake-bootTime(), 0), time.Hour))
+		if l.onGuardMessage() {
+			continue // before anything else
+		}
+		select {
+		case observations := <-l.host.guardObservations:
+			l.onObservations(observations)
+		case n := <-l.host.guardLost:
+			l.onGuardLost(n)
+		case update := <-l.host.inbox:
+			l.handleEvent(update)
+			for n := len(l.host.inbox); n > 0 && n < maxEventBatch; n-- {
+				l.handleEvent(<-l.host.inbox)
+			}
+		case <-timer.C:
+		case <-minor.C:
+			l.publishAd(false)
+			if l.ownerState != nil {
+				l.reloadRules()
+				l.updateGuardReport()
+			}
+		case <-begin:
+			end.begin(l)
+		case <-up:
+			end.advance(l, true)
+		}
+	}
+}
+
+// performEffects does what the books say, and returns when to ask them again.
+func (l *machineLoop) performEffects() slot.BootTime {
+	for {
+		wake := slot.BootTime(math.MaxInt64)
+		if l.ownerState != nil {
+			wake = l.applyOwnerPolicy()
+		}
+		effects, next := l.table.Todo(bootTime())
+		if l.table.Version() != l.advertisedVersion || l.ownerState != nil && l.ownerState.IsAdStale() {
+			l.publishAd(true)
+		}
+		for _, e := range effects {
+			l.performEffect(e)
+		}
+		if l.ownerState == nil || !l.ownerState.ClaimsChanged() {
+			return min(wake, next)
+		}
+	}
+}
+
+// onGuardMessage takes in what the guard says, if it has said something.
+func (l *machineLoop) onGuardMessage() bool {
+	select {
+	case observations := <-l.host.guardObservations:
+		l.onObservations(observations)
+	case n := <-l.host.guardLost:
+		l.onGuardLost(n)
+	default:
+		return false
+	}
+	return true
+}
+
+// handleEvent enters one piece of news into the books.
+func (l *machineLoop) handleEvent(update any) {
+	switch n := update.(type) {
+	case sessionOpened:
+		n.refused <- l.openSession(n.session, n.hello)
+	case sessionClosed:
+		delete(l.sessions, n.session.id)
+		l.table.Disconnected(bootTime(), n.session.id, n.session.schedd)
+	case scheddMessage:
+		n.session.room.Release(n.size)
+		if l.sessions[n.session.id] == n.session {
+			l.onScheddMessage(n.session, n.message, n.who)
+		}
+	case claimCreated:
+		l.table.ClaimCreated(n.claim)
+	case claimFailed:
+		l.table.ClaimFailed(bootTime(), n.claim, n.reason)
+	case inputReady:
+		if c, ok := l.table.Find(n.id); ok {
+			l.sendTo(c.Schedd, &wire.FromStartd{Of: &wire.FromStartd_Input{Input: &wire.InputReady{Attempt: reference(n.id), Scratch: n.scratch, Holes: true}}})
+		}
+	case attemptStarted:
+		l.pids[n.claim] = n.pid
+		l.table.Started(bootTime(), n.claim, n.id)
+	case attemptEnded:
+		l.exits[n.claim] = n.exited
+		l.table.Ended(bootTime(), n.claim, n.id)
+	case usageReport:
+		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Usage{Usage: n.report}})
+	case checkpointReport:
+		l.sendTo(n.schedd, &wire.FromStartd{Of: &wire.FromStartd_Taken{Taken: n.taken}})
+	case usageSample:
+		l.table.AddUsageSamples(bootTime(), n.usage, n.pressure)
+	case runnerGone:
+		delete(l.runners, n.claim)
+		delete(l.firstAdSequence, n.claim)
+	case gpusChanged:
+		l.onHealthChanged()
+	case quiescedEvent:
+		l.onQuiesced(n)
+	case sendFailure:
+		l.onSendFailure(n)
+	case loopQuery:
+		n.query(l)
+		close(n.done)
+	}
+}
+
+// publishAd advertises the machine as it stands. A minor change is worth it only when something differs.
+func (l *machineLoop) publishAd(major bool) {
+	running := l.table.Running()
+	if !major && running == l.advertisedRunning && time.Since(l.lastFullAd) < fullAdInterval && !l.host.gpus.isAdStale() && !l.table.IsClaimsAdStale(bootTime(), l.host.meters.checkpointInfo) && !l.table.IsReclaimableAdStale() {
+		return
+	}
+	l.table.SetLoad(loadAverage())
+	ad := l.table.Ad()
+	if l.ownerState != nil {
+		l.ownerState.Describe(ad)
+	}
+	l.table.DescribeClaims(ad, slot.ClockReading{Now: bootTime(), Wall: time.Now()}, l.host.meters.checkpointInfo)
+	l.host.gpus.describeUsage(ad)
+	l.host.describeUsage(ad)
+	ad.SetInt(roost.AttrUpdateSequence, int64(l.sequence+1))
+	l.sequence = l.host.ads.Update(ad.String(), l.host.privateAd())
+	l.advertisedVersion, l.lastFullAd, l.advertisedRunning = l.table.Version(), time.Now(), running
+	for id := range l.runners {
+		if l.firstAdSequence[id] == 0 {
+			l.firstAdSequence[id] = l.sequence
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package startd
+
+import (
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/internal/userfiles"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/slot"
+)
+
+// maxMatchSteps bounds what a job's requirements, or the machine's own, may take for one claim, in nodes: nobody's requirements hold up a node.
+const maxMatchSteps = 100_000
+
+// maxSignal is the highest number that a signal has on Linux.
+const maxSignal = 64
+
+// onScheddMessage takes in one message of a schedd's present session.
+func (l *machineLoop) onScheddMessage(s *scheddSession, message *wire.ToStartd, who accountDecision) {
+	switch m := message.GetOf().(type) {
+	case *wire.ToStartd_Claim:
+		l.requestClaim(s, m.Claim, who)
+	case *wire.ToStartd_Activate:
+		l.activateClaim(s, m.Activate)
+	case *wire.ToStartd_Launch:
+		if c, ok := l.table.Find(attemptID(s.schedd, m.Launch.GetAttempt())); ok && c.Schedd == s.schedd {
+			l.sendCommand(c, inputReadyCmd{c.Attempt})
+		}
+	case *wire.ToStartd_Vacate:
+		v := m.Vacate
+		l.table.RequestVacate(s.id, s.schedd, attemptID(s.schedd, v.GetAttempt()), slot.CauseFromWire(int32(v.GetCause())), v.GetFast(), v.GetReason())
+	case *wire.ToStartd_Checkpoint:
+		l.sendToAttempt(s, m.Checkpoint.GetAttempt(), func(id roost.AttemptID) any { return checkpointCmd{id, reasonRequested} })
+	case *wire.ToStartd_Freeze:
+		l.sendToAttempt(s, m.Freeze.GetAttempt(), func(id roost.AttemptID) any { return freezeCmd{id, m.Freeze.GetFrozen()} })
+	case *wire.ToStartd_Signal:
+		if n := m.Signal.GetSignal(); n <= maxSignal {
+			l.sendToAttempt(s, m.Signal.GetAttempt(), func(id roost.AttemptID) any { return signalCmd{id, unix.Signal(n)} })
+		}
+	case *wire.ToStartd_Limit:
+		walltime, cpu := max(time.Duration(m.Limit.GetWalltimeNs()), 0), max(time.Duration(m.Limit.GetCpuNs()), 0)
+		l.sendToAttempt(s, m.Limit.GetAttempt(), func(id roost.AttemptID) any {
+			l.table.SetWalltime(id, walltime)
+			return setLimitsCmd{id, walltime, cpu}
+		})
+	case *wire.ToStartd_Message:
+		if m := m.Message; len(m.GetLine()) <= maxOutputMessage {
+			l.sendToAttempt(s, m.GetAttempt(), func(id roost.AttemptID) any {
+				return outputMessageCmd{id, string(m.GetLine()) + "\n", m.GetOut(), m.GetErr()}
+			})
+		}
+	case *wire.ToStartd_Kept:
+		l.sendToAttempt(s, m.Kept.GetAttempt(), func(id roost.AttemptID) any { return imageStored{id, m.Kept.GetSequence()} })
+	case *wire.ToStartd_Acknowledge:
+		for _, a := range m.Acknowledge.GetAttempts() {
+			l.table.Acknowledged(s.id, s.schedd, attemptID(s.schedd, a))
+		}
+	case *wire.ToStartd_Release:
+		if c, ok := l.table.Claim(slot.ClaimID(m.Release.GetClaim())); ok && c.Schedd != s.schedd {
+			l.logRefusal("refused to give up a claim", "claim", c.ID, "of", c.Schedd, "asked", s.schedd)
+		}
+		l.table.Release(s.id, s.schedd, slot.ClaimID(m.Release.GetClaim()))
+	case *wire.ToStartd_Renew:
+		r := slot.LeaseRenewal{LastHeard: m.Renew.GetHeard(), Since: time.Duration(m.Renew.GetSinceNs()), Lease: time.Duration(m.Renew.GetLeaseS()) * time.Second}
+		if word, ok := l.table.RenewClaims(bootTime(), s.id, s.schedd, r); ok {
+			l.sendOn(s.id, &wire.FromStartd{Of: &wire.FromStartd_Renewed{Renewed: &wire.LeasesRenewed{Word: word}}})
+		}
+	}
+}
+
+// sendToAttempt gives the hand of an attempt an order, if it is here.
+func (l *machineLoop) sendToAttempt(s *scheddSession, ref *wire.AttemptRef, order func(roost.AttemptID) any) {
+	if c, ok := l.table.Find(attemptID(s.schedd, ref)); ok && c.Schedd == s.schedd {
+		l.sendCommand(c, order(c.Attempt))
+	}
+}
+
+// requestClaim finds out what the books cannot know of a wish, and has it decided.
+func (l *machineLoop) requestClaim(s *scheddSession, r *wire.ClaimRequest, who accountDecision) {
+	grant := &wire.Grant{
+		Id: r.GetGrant(), Node: l.host.config.Name, Resources: r.GetResources(), Epoch: r.GetEpoch(), Capability: r.GetCapability(), Owner: r.GetOwner(),
+		Group: r.GetGroup(), Band: r.GetBand(), Victims: r.GetVictims(), Why: r.GetWhy(), ClaimBy: r.GetClaimBy(),
+	}
+	claimReq := slot.ClaimRequest{
+		Session: s.id, Schedd: s.schedd, Grant: slot.GrantID{Epoch: r.GetEpoch(), ID: r.GetGrant()}, Owner: r.GetOwner(),
+		UID: r.GetUid(), GID: r.GetGid(), Resources: r.GetResources().Vector(), CanQueue: r.GetMayWait(), GrantDeadline: time.Duration(r.GetClaimBy()), Lease: time.Duration(r.GetLeaseS()) * time.Second,
+		TokenValid: wire.CheckClaimToken(l.host.grantKey, grant, s.schedd), AccountError: who.err, Env: &classad.EvalEnv{Now: time.Now(), Steps: maxMatchSteps},
+	}
+	var err error
+	if claimReq.Class, err = gpu.ParseClass(r.GetAppClass()); err != nil {
+		claimReq.AccountError = err
+	}
+	if text := r.GetAd(); text != "" {
+		ad, err := classad.Parse(text)
+		if err != nil {
+			claimReq.AccountError = fmt.Errorf("the request's ad: %w", err)
+		}
+		claimReq.Ad = ad
+	}
+	if claimReq.Info, err = claimInfo(r, claimReq.Ad); err != nil {
+		claimReq.AccountError = err
+	}
+	if claimReq.AccountError == nil {
+		claimReq.AccountError = checkDiskSpace(l.host.claimsDir())
+	}
+	if l.ownerState != nil && claimReq.AccountError == nil {
+		claimReq.AccountError = l.ownerState.RejectionReason(claimReq.Ad)
+	}
+	var as userfiles.UserCredential
+	if claimReq.AccountError == nil {
+		as, claimReq.AccountError = l.claimCredential(s.schedd, r.GetUid(), who.rights)
+	}
+	claimReq.Victims = preemptionReason(r)
+	if c, err := l.table.DecideClaim(bootTime(), claimReq); err == nil { // the effects answer
+		l.rights[c.ID] = as
+	}
+}
+
+// activateClaim starts an attempt, as the user for whom the claim was made.
+func (l *machineLoop) activateClaim(s *scheddSession, a *wire.Activate) {
+	claim, id := slot.ClaimID(a.GetClaim()), attemptID(s.schedd, a.GetAttempt())
+	c, ok := l.table.Claim(claim)
+	own := ok && c.Schedd == s.schedd
+	if own && a.GetProgram().GetUid() != c.UID {
+		err := fmt.Errorf("%w: the claim is of uid %d, and the program of uid %d", roost.PermissionDenied, c.UID, a.GetProgram().GetUid())
+		l.rejectActivationFor(slot.RejectActivation{Schedd: s.schedd, Claim: claim, Attempt: id, Reason: err.Error()}, wire.Cause_CAUSE_LAUNCH)
+		return
+	}
+	before := l.programs[claim] // of an attempt that waits there
+	if own {
+		l.programs[claim] = a
+	}
+	if err := l.table.Activate(bootTime(), s.id, s.schedd, claim, id, attemptInfo(a.GetProgram())); err != nil {
+		if l.programs[claim] = before; before == nil {
+			delete(l.programs, claim)
+		}
+		l.logRefusal("activation refused", "attempt", id, "schedd", s.schedd, "err", err)
+	}
+}
+
+// maxLoggedRefusals is how many refusals are logged a second: a schedd that asks for nothing else cannot fill the disk with them.
+const maxLoggedRefusals = 20
+
+// logRefusal logs what a schedd was refused, each kind by itself.
+func (l *machineLoop) logRefusal(what string, more ...any) {
+	if now := bootTime(); now-l.refusedFrom >= time.Second {
+		for kind, times := range l.refusals {
+			if times > maxLoggedRefusals {
+				l.host.log.Warn("more was refused than is told", "what", kind, "times", times-maxLoggedRefusals)
+			}
+		}
+		l.refusedFrom, l.refusals = now, map[string]int{}
+	}
+	if l.refusals[what]++; l.refusals[what] <= maxLoggedRefusals {
+		l.host.log.Warn(what, more...)
+	}
+}

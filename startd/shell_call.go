@@ -1,0 +1,295 @@
+package startd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/internal/wire"
+	"github.com/roost-batch/roost/startd/shell"
+)
+
+// Bounds on shells.
+const (
+	maxShells        = 8         // of an attempt at a time
+	maxSpawnedShells = 1024      // likewise, of those that its own job wants
+	shellOutputChunk = 32 << 10  // bytes of output that travel at once
+	maxInput         = 256 << 10 // bytes of input that travel at once
+	maxCommand       = 1 << 20   // bytes of a command and its arguments
+	shellDrain       = time.Second
+)
+
+// Shell runs a command inside a running attempt and carries its streams, until it, the attempt or the conversation ends.
+func (m *claimHost) Shell(stream grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	size := 0
+	for _, word := range first.GetCommand() {
+		size += len(word) + 1
+	}
+	if size > maxCommand || len(first.GetTerm()) > maxCommand {
+		return fmt.Errorf("shell: %w: the command is larger than %d bytes", roost.Exhausted, maxCommand)
+	}
+	a, err := m.acquireAttempt(stream.Context(), first.GetSchedd(), first.GetAttempt())
+	if err != nil {
+		return err
+	}
+	defer a.releaseFiles()
+	open, most := &a.shellSlots, int32(maxShells)
+	if first.GetOfJob() {
+		open, most = &a.spawnSlots, maxSpawnedShells
+	}
+	if open.Add(1) > most {
+		open.Add(-1)
+		return fmt.Errorf("task %v: %w: it has %d shells already", a.id.Task, roost.Exhausted, most)
+	}
+	defer open.Add(-1)
+	ctx, cancel := a.filesContext(stream.Context())
+	defer cancel()
+	if first.GetSession() {
+		return m.runInteractiveShell(ctx, a, first, stream)
+	}
+	s, err := m.openShell(ctx, a, first)
+	if err != nil {
+		return err
+	}
+	m.log.Info("shell", "attempt", a.label(), "terminal", first.GetTerminal())
+	c := &shellCall{stream: stream, attempt: a, shell: s}
+	if err := c.carryStreams(ctx); err != nil {
+		return err
+	}
+	return c.sendExit(ctx)
+}
+
+// openShell starts the command in the attempt's processes' place.
+func (m *claimHost) openShell(ctx context.Context, a *claimAttempt, first *wire.ShellInput) (*shell.Shell, error) {
+	if a.hasEnded() {
+		return nil, taskEndedError(a)
+	}
+	p, err := m.findProcess(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	if p.group != nil && p.group.Frozen() { // it would stand still as well, and nobody could say why
+		return nil, fmt.Errorf("task %v: %w: its processes stand still, suspended or for a checkpoint", a.id.Task, roost.Conflict)
+	}
+	task, err := shell.OpenTask(p.pid, p.starter, a.cred.UID)
+	if err != nil {
+		return nil, fmt.Errorf("task %v: %w", a.id.Task, err)
+	}
+	defer task.Close()
+	o := shell.StartOptions{
+		Program: starterBinary, UID: a.cred.UID, GID: a.cred.GID, Groups: a.cred.Groups, Command: first.GetCommand(),
+		Login: first.GetLogin(), Terminal: first.GetTerminal(), Term: first.GetTerm(), Rows: terminalSize(first.GetRows()), Cols: terminalSize(first.GetColumns()),
+	}
+	if p.group != nil {
+		o.Join = p.group.AddTask
+	}
+	return shell.Start(task, o)
+}
+
+// terminalSize is a size as terminals have it.
+func terminalSize(n uint32) uint16 { return uint16(min(n, 1<<16-1)) }
+
+func taskEndedError(a *claimAttempt) error {
+	return fmt.Errorf("task %v: %w: its attempt %d is over on this node", a.id.Task, roost.Finished, a.id.Attempt)
+}
+
+// shellPlace is where an attempt's processes are.
+type shellPlace struct {
+	pid, starter int
+	group        *cgroup.ClaimGroup // nil: there is none
+}
+
+// findProcess asks the loop for the attempt's first process, and its hand for the starter.
+func (m *claimHost) findProcess(ctx context.Context, a *claimAttempt) (p shellPlace, err error) {
+	var h *claimRunner
+	q := loopQuery{func(l *machineLoop) {
+		if c, ok := l.table.Find(a.id); ok && c.Running {
+			h, p.pid = l.runners[c.ID], int(l.pids[c.ID])
+		}
+	}, make(chan struct{})}
+	m.postEvent(q)
+	answer := make(chan shellPlace, 1)
+	for asked := q.done; ; {
+		select {
+		case <-asked:
+			if h == nil || p.pid == 0 {
+				return p, fmt.Errorf("task %v: %w: its processes do not run yet, or not any more", a.id.Task, roost.Conflict)
+			}
+			asked = nil
+			h.queue.put(processesCmd{a.id, answer})
+		case found := <-answer:
+			found.pid = p.pid
+			return found, nil
+		case <-a.ended:
+			return p, taskEndedError(a)
+		case <-m.loopDone:
+			return p, fmt.Errorf("task %v: %w: the startd is going away", a.id.Task, roost.Unavailable)
+		case <-ctx.Done():
+			return p, ctx.Err()
+		}
+	}
+}
+
+// processesCmd asks a hand where the processes of its attempt are.
+type processesCmd struct {
+	id    roost.AttemptID
+	reply chan<- shellPlace // holds one
+}
+
+func (h *claimRunner) onProcessesCmd(o processesCmd) {
+	p := shellPlace{group: h.group}
+	if h.hasAttempt(o.id) && h.starter != nil {
+		p.starter = h.starter.PID()
+	}
+	o.reply <- p
+}
+
+// shellCall is one shell under way.
+type shellCall struct {
+	stream      grpc.BidiStreamingServer[wire.ShellInput, wire.ShellOutput]
+	attempt     *claimAttempt
+	shell       *shell.Shell
+	hangUpFirst bool // the shell is hung up on before it is killed
+	output      chan *wire.ShellOutput
+}
+
+// carryStreams carries streams until the end, and leaves nothing behind.
+func (c *shellCall) carryStreams(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c.output = make(chan *wire.ShellOutput)
+	readers := 1
+	if c.shell.Err != nil {
+		readers++
+		go c.readOutput(ctx, c.shell.Err, true)
+	}
+	go c.readOutput(ctx, c.shell.Out, false)
+	inputEnded := make(chan error, 1)
+	go func() { inputEnded <- c.writeInput() }()
+	err := c.sendOutput(ctx, readers, inputEnded)
+	c.awaitEnd()
+	return err
+}
+
+// awaitEnd waits until the command is gone, and sees to it that it goes.
+func (c *shellCall) awaitEnd() {
+	if c.hangUpFirst {
+		hangUpShell(c.shell)
+	}
+	c.shell.Kill()
+	<-c.shell.Ended()
+	c.shell.Close()
+}
+
+// sendOutput sends what the command writes, until there is no more.
+func (c *shellCall) sendOutput(ctx context.Context, readers int, input <-chan error) error {
+	ended, drained := c.shell.Ended(), (<-chan time.Time)(nil)
+	whole := ended
+	for readers > 0 {
+		select {
+		case out := <-c.output:
+			if out == nil {
+				readers--
+				continue
+			}
+			if err := c.stream.Send(out); err != nil {
+				return err
+			}
+		case err := <-input:
+			return err
+		case <-ended: // what it has written is there to be read; a process that left its session may hold the streams open
+			ended = nil
+			timer := time.NewTimer(shellDrain)
+			defer timer.Stop()
+			drained = timer.C
+		case <-drained:
+			return nil
+		case <-c.attempt.ended:
+			return taskEndedError(c.attempt)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	select { // it has closed its streams, and may go on
+	case <-whole:
+	case err := <-input:
+		return err
+	case <-c.attempt.ended:
+		return taskEndedError(c.attempt)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// sendExit says how the command ended. Where the end of the task has ended it, that is the answer.
+func (c *shellCall) sendExit(ctx context.Context) error {
+	code, signal := c.shell.Status()
+	if signal != 0 && !c.attempt.hasEnded() {
+		timer := time.NewTimer(shellDrain)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.attempt.ended:
+		case <-ctx.Done():
+		}
+	}
+	if signal != 0 && c.attempt.hasEnded() {
+		return taskEndedError(c.attempt)
+	}
+	return c.stream.Send(&wire.ShellOutput{Ended: true, Code: int32(code), Signal: int32(signal)})
+}
+
+// readOutput passes on what comes from one stream of the command, and nil at its end.
+func (c *shellCall) readOutput(ctx context.Context, from io.Reader, stderr bool) {
+	pass := func(out *wire.ShellOutput) bool {
+		select {
+		case c.output <- out:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	for {
+		data := make([]byte, shellOutputChunk)
+		n, err := from.Read(data)
+		if n > 0 && !pass(&wire.ShellOutput{Data: data[:n], Stderr: stderr}) {
+			return
+		}
+		if err != nil {
+			pass(nil)
+			return
+		}
+	}
+}
+
+// writeInput passes on what the user types, no faster than it is taken, until the user has gone.
+func (c *shellCall) writeInput() error {
+	for {
+		in, err := c.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("shell: %w", context.Canceled)
+		}
+		if err != nil {
+			return err
+		}
+		if len(in.GetData()) > maxInput {
+			return fmt.Errorf("shell: %w: more than %d bytes of input at once", roost.Exhausted, maxInput)
+		}
+		c.shell.Resize(terminalSize(in.GetRows()), terminalSize(in.GetColumns()))
+		_, _ = c.shell.In.Write(in.GetData()) // a command that reads no more is no error, as with pipes
+		if in.GetEof() {
+			c.shell.CloseInput()
+		}
+	}
+}

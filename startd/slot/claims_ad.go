@@ -1,0 +1,133 @@
+package slot
+
+import (
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+	"github.com/roost-batch/roost/gpu"
+)
+
+// The machine's ad says who has it, so that a negotiator can see what an eviction would make room for, and what it would cost. A claim runs task after
+// task, each perhaps for a second, and an ad for each would drown the collectors: what the list says of tasks may be old, by as much as minAdvertisedRuntime for one
+// that is worth a word.
+
+// minAdvertisedRuntime is how long a task has to run before the ad is made anew to name it.
+const minAdvertisedRuntime = 10 * time.Second
+
+// ClockReading is one instant on both clocks.
+type ClockReading struct {
+	Now  BootTime
+	Wall time.Time
+}
+
+func (c ClockReading) unix(at BootTime) int64 { return c.Wall.Add(at - c.Now).Unix() }
+
+// CheckpointInfo says whether the task on a claim can be saved when it has to leave, and when it last was; the zero time for never.
+type CheckpointInfo struct {
+	Possible bool
+	Last     time.Time
+}
+
+// IsClaimsAdStale reports whether something is to be said of the claims that the last ad did not.
+func (c *ClaimTable) IsClaimsAdStale(now BootTime, saved func(*Claim) CheckpointInfo) bool {
+	for _, claim := range c.claims {
+		if claim.isWorthAdvertising(now) && (claim.advertised != claim.Attempt || claim.advertisedCheckpoint != saved(claim)) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasUnadvertised reports whether IsClaimsAdStale will have something to say in time, if nothing else happens.
+func (c *ClaimTable) HasUnadvertised() bool {
+	for _, claim := range c.claims {
+		if claim.hasLiveAttempt() && claim.Running && claim.advertised != claim.Attempt {
+			return true
+		}
+	}
+	return false
+}
+
+// isWorthAdvertising reports whether the claim's task has run for long enough to be told of.
+func (c *Claim) isWorthAdvertising(now BootTime) bool {
+	return c.hasLiveAttempt() && c.Running && now-c.RunningSince >= minAdvertisedRuntime
+}
+
+// DescribeClaims writes the claims that hold something, or take over what others do, into the machine's ad.
+func (c *ClaimTable) DescribeClaims(ad *classad.Ad, clock ClockReading, saved func(*Claim) CheckpointInfo) {
+	c.recordAdvertisedRoom()
+	var list []classad.Value
+	for _, claim := range c.sortedClaims() {
+		if claim.hasPlacement || len(claim.victims) > 0 {
+			list = append(list, classad.AdOf(c.describeClaim(claim, clock, saved)))
+		}
+	}
+	if len(list) > 0 {
+		ad.SetValue(roost.AttrClaims, classad.ListValue(list...))
+	}
+}
+
+func (c *ClaimTable) describeClaim(claim *Claim, clock ClockReading, saved func(*Claim) CheckpointInfo) *classad.Ad {
+	ad := classad.New()
+	ad.SetInt(roost.AttrClaimID, int64(claim.ID))
+	ad.SetString(roost.AttrOwner, claim.Owner)
+	if claim.Info.Group != "" {
+		ad.SetString(roost.AttrClaimGroup, claim.Info.Group)
+	}
+	ad.SetString(roost.AttrBand, claim.Info.Band.String())
+	if claim.Class != gpu.BatchClass {
+		ad.SetString(roost.AttrAppClass, claim.Class.String())
+	}
+	describe(ad, claim.Resources, roost.AttrCpus, roost.AttrMemory, roost.AttrDisk, roost.AttrGpus)
+	if claim.hasPlacement {
+		claim.Placement.Describe(ad)
+	} else {
+		ad.SetBool(roost.AttrWaits, true)
+		claim.victimResources.Describe(ad)
+	}
+	if claim.Info.Limits != "" {
+		ad.SetString(roost.AttrLimits, claim.Info.Limits)
+	}
+	if claim.Info.Alone {
+		ad.SetBool(roost.AttrExclusive, true)
+	}
+	if claim.Info.Queue != "" {
+		ad.SetString(roost.AttrQueue, claim.Info.Queue)
+	}
+	if claim.Info.Rank != 0 {
+		ad.SetReal(roost.AttrRank, claim.Info.Rank)
+	}
+	if claim.endReason != "" {
+		ad.SetBool(roost.AttrLeaving, true)
+	}
+	if claim.preemptor != nil {
+		ad.SetBool(roost.AttrTaken, true)
+	}
+	claim.advertised, claim.advertisedCheckpoint = roost.AttemptID{}, CheckpointInfo{}
+	if claim.hasLiveAttempt() && claim.Running {
+		claim.advertised, claim.advertisedCheckpoint = claim.Attempt, saved(claim)
+		c.describeTask(ad, claim, clock)
+	}
+	return ad
+}
+
+func (c *ClaimTable) describeTask(ad *classad.Ad, claim *Claim, clock ClockReading) {
+	ad.SetString(roost.AttrJob, claim.Attempt.Task.String())
+	ad.SetInt(roost.AttrSince, clock.unix(claim.RunningSince))
+	if claim.Walltime > 0 {
+		ad.SetInt(roost.AttrEnds, clock.unix(claim.RunningSince+claim.Walltime))
+	}
+	if claim.Expected > 0 {
+		ad.SetInt(roost.AttrExpected, clock.unix(claim.RunningSince+claim.Expected))
+	}
+	if claim.NotRestartable {
+		ad.SetBool(roost.AttrOnce, true)
+	}
+	if claim.advertisedCheckpoint.Possible {
+		ad.SetBool(roost.AttrCheckpointable, true)
+	}
+	if last := claim.advertisedCheckpoint.Last; !last.IsZero() {
+		ad.SetInt(roost.AttrSaved, last.Unix())
+	}
+}

@@ -1,0 +1,33 @@
+package slot
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/classad"
+)
+
+// claims is the step that shows what a machine's ad says of its claims: whether it is worth a new ad, then one line for each. Tasks can be saved if
+// the step says so, and were last saved so many seconds after the story began.
+func (s *scriptRunner) claims(out io.Writer, w stepArguments) {
+	epoch := time.Unix(1_000_000, 0)
+	saved := func(*Claim) CheckpointInfo {
+		v := CheckpointInfo{Possible: w.text("can", "") != ""}
+		if n := w.number("saved", 0); n > 0 {
+			v.Last = epoch.Add(time.Duration(n) * time.Second)
+		}
+		return v
+	}
+	fmt.Fprintf(out, "news %v\n", s.core.IsClaimsAdStale(s.now, saved))
+	ad := classad.New()
+	s.core.DescribeClaims(ad, ClockReading{s.now, epoch.Add(s.now)}, saved)
+	list, _ := ad.Eval(roost.AttrClaims, nil).Elements(nil)
+	for _, v := range list {
+		fmt.Fprintln(out, v)
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(out, "nobody has anything")
+	}
+}

@@ -1,0 +1,107 @@
+package slot
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/roost-batch/roost/internal/mutant"
+)
+
+// nextDeadline is when the claim next needs something if nothing happens to it.
+func (c *Claim) nextDeadline(keep time.Duration) BootTime {
+	switch {
+	case c.State == Vacating:
+		return noDeadline // told already; its end is awaited
+	case c.State == Exited && !c.hasPlacement && c.endReason != "":
+		return max(c.exitedAt, c.Lease) + keep
+	case c.State == Exited && c.releaseAt > 0:
+		return min(c.releaseAt, c.Lease)
+	default:
+		return c.Lease
+	}
+}
+
+// LeaseRenewal is what a schedd says to let its claims live on.
+type LeaseRenewal struct {
+	LastHeard uint64        // the number of the word that it had heard last
+	Since     time.Duration // from then until it sent this
+	Lease     time.Duration // 0: as long as each claim was made for
+}
+
+// RenewClaims takes a schedd's word on a session that all its claims live on for their leases, from when it sent that: by then it counts itself, and what is
+// read late must not let an attempt outlive what its schedd believes. A lease that has run out stays so. It returns the number of the word that
+// the schedd is to be told now.
+func (c *ClaimTable) RenewClaims(now BootTime, session uint64, schedd string, r LeaseRenewal) (word uint64, ok bool) {
+	if !c.isCurrentSession(schedd, session) {
+		return 0, false
+	}
+	s := c.sessions[schedd]
+	sent := s.sentTime(now, r.LastHeard, r.Since)
+	if mutant.Active(mutant.RenewalCountedOnReceipt) {
+		sent = now
+	}
+	for _, claim := range c.claimsOf(schedd) {
+		if now < claim.Lease && (claim.hasPlacement || claim.endReason == "") {
+			was := claim.Lease
+			if claim.Lease = sent + r.Lease; r.Lease <= 0 {
+				claim.Lease = max(was, sent+claim.LeasePeriod)
+			}
+			if mutant.Active(mutant.LeaseAdded) {
+				claim.Lease = was + claim.LeasePeriod
+			}
+			c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
+			c.addEffect(RenewLease{claim})
+		}
+	}
+	return s.addSentMark(now), true
+}
+
+// handleDeadlines does what is due.
+func (c *ClaimTable) handleDeadlines(now BootTime) {
+	c.nextDeadline = noDeadline
+	for _, id := range slices.Sorted(maps.Keys(c.claims)) {
+		claim := c.claims[id]
+		if now >= claim.nextDeadline(c.opt.ExitRetention) {
+			c.expireLease(now, claim)
+		}
+		if claim.State != Gone {
+			c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
+		}
+	}
+}
+
+// leaseOverReason is what people read when a lease has run out.
+const leaseOverReason = "its lease ran out: the submit node was not heard of in time"
+
+// roomGivenReason is what they read when a claim went because its attempt had ended while its schedd could not be reached.
+const roomGivenReason = "its task had ended, and the submit node was not heard of for a while"
+
+func (c *ClaimTable) expireLease(now BootTime, claim *Claim) {
+	kept := claim.State == Exited && claim.endReason == "" // its news outlives its lease
+	claim.endReason = leaseOverReason
+	switch claim.State {
+	case Creating:
+		claim.Lease = noDeadline // the end of the making is awaited
+	case Idle:
+		c.dropClaim(claim, leaseOverReason)
+	case Waiting:
+		if !claim.hasQueuedAttempt() {
+			c.dropClaim(claim, leaseOverReason)
+		} else {
+			c.cancelQueued(claim, LeaseOut, leaseOverReason)
+		}
+	case Busy:
+		c.vacateAttempt(claim, LeaseOut, true, leaseOverReason)
+	case Exited:
+		if kept {
+			if now < claim.Lease {
+				claim.endReason = roomGivenReason
+			}
+			c.releaseResources(claim)
+			c.leaveQueue(claim)
+		} else {
+			c.dropClaim(claim, "its exit was kept for "+c.opt.ExitRetention.String()+" and nobody asked for it")
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package slot
+
+import (
+	"slices"
+
+	"github.com/roost-batch/roost"
+	"github.com/roost-batch/roost/gpu"
+	"github.com/roost-batch/roost/startd/reclaim"
+)
+
+// The owner of the machine may lend only a part of it. Then the units are as large as he says, for everybody who looks at them: requests, queues, and
+// those who read the ad. While tasks run that were given more, a unit is as large as what they hold of it, and
+//
+//	size(unit) > bound(unit)  =>  nothing of it is free, and enough claims have been told to go
+//
+// at every instant: what falls free makes the unit smaller before anybody can be given it. So nobody is let in who would have to go at once.
+
+// ownerLimits are what the owner lends of each unit.
+type ownerLimits struct {
+	perUnit []gpu.UnitBound // empty: all there is
+	reason  string          // for those who have to go
+}
+
+// SetOwnerLimits takes in the most processor time and memory that the owner lends, 0 for all there is, and the sentence for those who have to go.
+func (c *ClaimTable) SetOwnerLimits(now BootTime, cpu roost.MilliCPU, memory roost.Bytes, why string) {
+	c.now = now
+	each := gpu.UnitBounds(c.opt.Units, cpu, memory)
+	if c.ownerLimits.reason = why; slices.Equal(each, c.ownerLimits.perUnit) {
+		return
+	}
+	c.ownerLimits.perUnit = each
+	c.lastReclaimer = "the owner of the machine"
+	c.version++
+	c.resizeUnits(c.free)
+}
+
+// resizeUnits brings units to their bounds, as far as nobody holds what is beyond them.
+func (c *ClaimTable) resizeUnits(f *gpu.FreeResources) {
+	for unit, bound := range c.ownerLimits.perUnit {
+		if f.ResizeUnit(unit, bound) && f == c.free {
+			c.version++
+		}
+	}
+}
+
+// enforceOwnerLimits has as many claims go as it takes for the units to be within their bounds: those first that are to get what others still hold, then whoever
+// would go if memory were reclaimed. Production is no exception: it is the owner's machine.
+func (c *ClaimTable) enforceOwnerLimits() {
+	if len(c.ownerLimits.perUnit) == 0 {
+		return
+	}
+	for unit, bound := range c.ownerLimits.perUnit {
+		for _, class := range []gpu.AppClass{gpu.BatchClass, gpu.StreamClass} {
+			if c.free.ExcessOver(unit, class, bound) != (gpu.UnitBound{}) {
+				c.cancelPreemptions(unit)
+			}
+			c.endClaimsFor(c.free.ExcessOver(unit, class, bound).CPU, unit, func(cl *Claim, p gpu.UnitPart) roost.MilliCPU {
+				if cl.Class != class {
+					return 0
+				}
+				return p.CPU
+			})
+		}
+		c.endClaimsFor(roost.MilliCPU(c.free.ExcessOver(unit, gpu.BatchClass, bound).Memory), unit, func(_ *Claim, p gpu.UnitPart) roost.MilliCPU { return roost.MilliCPU(p.Memory) })
+	}
+	c.rejectUnplaceable()
+}
+
+// cancelPreemptions gives up those who were to get a part of a unit from others that go.
+func (c *ClaimTable) cancelPreemptions(unit int) {
+	for _, claim := range c.sortedClaims() {
+		if claim.endReason == "" && len(claim.victims) > 0 && slices.ContainsFunc(claim.target.Parts, func(p gpu.UnitPart) bool { return p.Unit == unit }) {
+			c.endWhenIdle(claim, Vacated, true, c.ownerLimits.reason)
+		}
+	}
+}
+
+// endClaimsFor ends claims until so much of a unit, of whatever part counts, is got back.
+func (c *ClaimTable) endClaimsFor(need roost.MilliCPU, unit int, part func(*Claim, gpu.UnitPart) roost.MilliCPU) {
+	if need <= 0 {
+		return
+	}
+	var all []reclaim.EvictionCandidate
+	for _, claim := range c.sortedClaims() {
+		t := claim.evictionCandidate()
+		if !claim.Running {
+			t.Began = noDeadline // it has nothing to lose
+		}
+		for _, p := range claim.heldResources() {
+			if p.Unit == unit && (claim.preemptor == nil || claim.preemptor.endReason != "") {
+				t.Freed += roost.Bytes(part(claim, p))
+			}
+		}
+		all = append(all, t)
+	}
+	for _, id := range reclaim.SelectVictims(roost.Bytes(need), all) {
+		c.endClaim(c.claims[ClaimID(id)], c.ownerLimits.reason)
+	}
+}
+
+// heldResources is what of units nobody else can have because of a claim.
+func (c *Claim) heldResources() []gpu.UnitPart {
+	switch {
+	case len(c.victims) > 0:
+		return c.reserved.Parts
+	case !c.hasPlacement || c.Placement.Reclaimed:
+		return nil
+	}
+	return c.Placement.Parts
+}
+
+// endClaim has a claim go, with the news of what has ended on it kept.
+func (c *ClaimTable) endClaim(claim *Claim, reason string) {
+	if claim.State != Exited {
+		c.endWhenIdle(claim, Vacated, false, reason)
+		return
+	}
+	claim.endReason = reason
+	c.releaseResources(claim)
+	c.leaveQueue(claim)
+	c.nextDeadline = min(c.nextDeadline, claim.nextDeadline(c.opt.ExitRetention))
+}
+
+// rejectUnplaceable ends the waiting of those who would not fit if they were alone.
+func (c *ClaimTable) rejectUnplaceable() {
+	f := c.free.EmptyClone()
+	c.resizeUnits(f)
+	for _, claim := range c.sortedClaims() {
+		if claim.queue != nowhere && claim.endReason == "" && claim.State != Exited && f.WhyNever(claim.request()) != nil {
+			c.endWhenIdle(claim, Vacated, true, c.ownerLimits.reason)
+		}
+	}
+}

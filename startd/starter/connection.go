@@ -1,0 +1,127 @@
+package starter
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// accept takes a new connection, which replaces the one before: the startd that made it is the newer one. It is told the whole state.
+func (s *starterProcess) accept() {
+	fd, _, err := syscall.Accept4(listenerFD, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+	if err != nil {
+		return
+	}
+	peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil || peer.Uid != 0 && peer.Uid != uint32(syscall.Geteuid()) {
+		syscall.Close(fd)
+		return
+	}
+	s.closeConnection()
+	s.conn = fd
+	s.send(&proto.StarterMessage{Type: proto.TypeHello, State: s.state})
+}
+
+func (s *starterProcess) closeConnection() {
+	if s.conn >= 0 {
+		syscall.Close(s.conn)
+	}
+	s.conn, s.input = -1, nil
+}
+
+// send tells the startd. One that does not read is hung up on: it will ask for the whole state when it comes again.
+func (s *starterProcess) send(m *proto.StarterMessage) {
+	if s.conn < 0 {
+		return
+	}
+	frame := proto.AppendFrame(make([]byte, 0, 128), m)
+	if n, err := unix.SendmsgN(s.conn, frame, nil, nil, unix.MSG_NOSIGNAL); err != nil || n != len(frame) {
+		s.closeConnection()
+	}
+}
+
+// receive reads what is there, and carries out each whole order.
+func (s *starterProcess) receive() {
+	fd := s.conn
+	if cap(s.input)-len(s.input) < 2048 {
+		s.input = append(make([]byte, 0, 2*len(s.input)+4096), s.input...)
+	}
+	n, err := syscall.Read(fd, s.input[len(s.input):cap(s.input)])
+	if err == syscall.EAGAIN || err == syscall.EINTR {
+		return
+	}
+	if err != nil || n == 0 {
+		s.closeConnection()
+		return
+	}
+	rest := s.input[:len(s.input)+n]
+	for s.conn == fd {
+		body, after, ok := proto.SplitFrame(rest)
+		if ok && body == nil {
+			s.bufferPartial(after)
+			return
+		}
+		m, sense := proto.StarterMessage{}, false
+		if ok {
+			m, sense = proto.DecodeBody(body)
+		}
+		if !sense {
+			logError("order without sense", syscall.EPROTO)
+			s.closeConnection()
+			return
+		}
+		s.handle(&m)
+		rest = after
+	}
+}
+
+// bufferPartial holds the beginning of an order until the rest comes. A buffer that a big order needed is not kept for small ones.
+func (s *starterProcess) bufferPartial(rest []byte) {
+	if len(rest) == 0 && cap(s.input) > 64<<10 {
+		s.input = nil
+		return
+	}
+	s.input = append(s.input[:0], rest...)
+}
+
+func (s *starterProcess) handle(m *proto.StarterMessage) {
+	switch m.Type {
+	case proto.TypeStart:
+		s.startTask(&m.Start)
+	case proto.TypeStop:
+		if s.isRunning(m.Stop.Attempt) {
+			s.stopTask(m.Stop.Cause, m.Stop.Reason, m.Stop.Fast, m.Stop.Notice, syscall.Signal(m.Stop.Signal&0x7f))
+		}
+	case proto.TypeSignal:
+		if s.isRunning(m.Signal.Attempt) && m.Signal.Signal <= 64 {
+			s.signalTask(syscall.Signal(m.Signal.Signal), m.Signal.All)
+		}
+	case proto.TypeSuspend:
+		if s.isRunning(m.Attempt) {
+			s.suspendTask(m.Enabled)
+		}
+	case proto.TypeResume:
+		if s.isRunning(m.Attempt) {
+			s.resumeTask()
+		}
+	case proto.TypeSetWalltime:
+		if s.isRunning(m.Attempt) {
+			s.setWalltime(m.Start.Walltime, m.Start.WalltimeReason)
+		}
+	case proto.TypeFreeze:
+		s.setFrozen(m.Enabled)
+	case proto.TypeRenew:
+		s.renewLease(m.Lease, m.Until)
+	case proto.TypeDiscard:
+		s.discardTask(m.Attempt)
+	case proto.TypeRelease:
+		s.release = true
+		s.stopTask(proto.Removed, "the claim was released", true, 0, 0)
+	}
+}
+
+func (s *starterProcess) isRunning(a proto.TaskAttempt) bool {
+	return s.state.Phase == proto.Running && s.reaping == 0 && s.state.Attempt == a
+}

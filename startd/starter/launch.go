@@ -1,0 +1,192 @@
+package starter
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// startError is why a task could not be started.
+type startError struct {
+	step  proto.StartStep
+	errno syscall.Errno
+	path  string
+}
+
+// startTask runs a task, or says why it cannot. The same order twice is answered once more.
+func (s *starterProcess) startTask(o *proto.StartCmd) {
+	if s.state.Phase != proto.Idle {
+		s.repeatResult(o.Attempt)
+		return
+	}
+	if o.Lease > 0 {
+		s.renewLease(o.Lease, 0)
+	}
+	began := now()
+	s.state = proto.StarterState{Phase: proto.Running, Attempt: o.Attempt, Since: began, Starter: s.state.Starter}
+	s.stopping, s.killed, s.cause, s.reason, s.killAt, s.walltime, s.pausedSince, s.isRestoring = false, false, proto.Exited, "", 0, 0, 0, false
+	s.stopSignal, s.pendingSignals, s.suspended, s.suspendedTotal = 0, 0, false, 0
+	s.startCmd, s.usage = *o, proto.TaskExit{}
+	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: o.Attempt, State: s.state}
+	if err := s.appendJournal(begun); err != 0 { // before the fork: whoever reads it may never take the task for one that was not begun
+		s.failTask(startError{step: proto.Journal, errno: err})
+		return
+	}
+	failpoint.Point(failpoint.StarterBeforeFork)
+	own := setOOMScore(o.OOMScore)
+	s.setForkDeadline()
+	pid, pidfd, why := s.launchTask(o)
+	s.armLeaseTimers()
+	restoreOOMScore(own)
+	if why.step != proto.StepNone {
+		s.failTask(why)
+		return
+	}
+	failpoint.Point(failpoint.StarterAfterFork)
+	s.state.PID, s.pidfd = int64(pid), pidfd
+	if o.Walltime > 0 {
+		s.walltime = began + o.Walltime
+	}
+	if s.frozen { // its startd does not start what would have to stand still at once, but may not have known yet
+		s.pauseWalltime(s.group.dir != "")
+	}
+	s.startCmd.Arguments, s.startCmd.Environment = nil, nil
+	if s.sandboxReport < 0 && !s.isRestoring {
+		s.reportStarted()
+	}
+}
+
+// setOOMScore says how readily the kernel kills what is forked from now on, when the machine runs out of memory, and returns how it stood before: the
+// starter itself is as dear as it was when it has forked (dear). A task of root's starter cannot make itself dearer than it was made.
+func setOOMScore(score int32) (own []byte) {
+	if score <= 0 || score > 1000 {
+		return nil
+	}
+	own = readAll(oomScore)
+	writeFile(oomScore, itoa(int(score)))
+	return own
+}
+
+func restoreOOMScore(own []byte) {
+	if own != nil {
+		writeFile(oomScore, string(own))
+	}
+}
+
+const oomScore = "/proc/thread-self/oom_score_adj"
+
+// reportStarted writes down and tells that the task's program runs.
+func (s *starterProcess) reportStarted() {
+	begun := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: s.state.Attempt, State: s.state}
+	if err := s.appendJournal(begun); err != 0 {
+		logError("journal", err)
+	}
+	s.send(begun)
+}
+
+// launchTask forks the task: from an image, in a box, or as it is.
+func (s *starterProcess) launchTask(o *proto.StartCmd) (pid, pidfd int, why startError) {
+	own := o.UID == uint32(syscall.Geteuid())
+	switch {
+	case !own && !isAllRoot():
+		return 0, -1, startError{step: proto.Credentials, errno: syscall.EPERM}
+	case len(o.Restore.Helper) > 0:
+		return s.startRestore(o)
+	case o.Sandbox.Wanted:
+		return s.launchSandboxed(o)
+	}
+	var files [3]int
+	defer func() {
+		for _, fd := range files {
+			if fd > 0 {
+				syscall.Close(fd)
+			}
+		}
+	}()
+	if why = openCaptured(o, &files); why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	syscall.Umask(int(o.Umask & 0o777))
+	var program string
+	if own {
+		program, why = prepareFiles(o, &files)
+	} else {
+		program, why = prepareAs(o, &files)
+	}
+	if why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	return forkTask(o, program, &files, s.group)
+}
+
+// forkTask starts the program. In the child, package syscall takes on the user's ids before it changes into the directory, and any failure on
+// the way is the failure of the whole.
+func forkTask(o *proto.StartCmd, program string, files *[3]int, g taskCgroup) (pid, pidfd int, why startError) {
+	attr := &syscall.SysProcAttr{Setsid: true, PidFD: &pidfd, UseCgroupFD: g.canCloneInto(), CgroupFD: g.fd}
+	if !o.Sandbox.Wanted { // else it dies with the first process of its namespace
+		attr.Pdeathsig = syscall.SIGKILL
+	}
+	foreign := o.UID != uint32(syscall.Geteuid())
+	if foreign {
+		attr.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}
+	}
+	stderr := files[2]
+	if o.Join {
+		stderr = files[1]
+	}
+	how := &syscall.ProcAttr{
+		Dir: o.Cwd, Env: environment(o), Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(stderr)}, Sys: attr,
+	}
+	arguments, bound, e := newRlimitPipe(o, &program, how)
+	if e != 0 {
+		return 0, -1, startError{proto.Fork, e, ""}
+	}
+	defer bound.close()
+	pid, err := syscall.ForkExec(program, arguments, how)
+	for tries := 0; err == syscall.ETXTBSY && tries < 50; tries++ {
+		// Whoever wrote the program was forking at that moment, and the child has not closed its copy of the descriptor yet.
+		unix.Poll(nil, 2)
+		pid, err = syscall.ForkExec(program, arguments, how)
+	}
+	switch e := errno(err); {
+	case e == syscall.EAGAIN || e == syscall.ENOMEM:
+		return 0, -1, startError{proto.Fork, e, ""}
+	case e != 0:
+		return 0, -1, startError{proto.ExecProgram, e, program}
+	}
+	if pidfd < 0 {
+		killAndReap(pid)
+		return 0, -1, startError{proto.Fork, syscall.ENOSYS, ""}
+	}
+	if foreign && !hasRights(pid, o) {
+		killAndReap(pid)
+		syscall.Close(pidfd)
+		return 0, -1, startError{proto.VerifyRights, syscall.EPERM, ""}
+	}
+	if e, program := bound.awaitExec(); e != 0 {
+		killAndReap(pid)
+		syscall.Close(pidfd)
+		return 0, -1, startError{proto.ExecProgram, e, program}
+	}
+	return pid, pidfd, startError{}
+}
+
+// environment is never nil: for package syscall that would mean our own.
+func environment(o *proto.StartCmd) []string {
+	if o.Environment == nil {
+		return []string{}
+	}
+	return o.Environment
+}
+
+func killAndReap(pid int) {
+	syscall.Kill(pid, syscall.SIGKILL) // it is our child and not reaped: the number is its own
+	for {
+		if _, err := syscall.Wait4(pid, nil, 0, nil); err != syscall.EINTR {
+			return
+		}
+	}
+}

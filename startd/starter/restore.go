@@ -1,0 +1,78 @@
+package starter
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// startRestore lets a helper bring the task back from an image, in the box's cgroup. The first process of the box is the helper's child, and falls
+// to us, who reap for all below us, when the helper ends.
+func (s *starterProcess) startRestore(o *proto.StartCmd) (pid, pidfd int, why startError) {
+	if why = s.stageRoot(o); why.step != proto.StepNone {
+		return 0, -1, why
+	}
+	syscall.Unlink(o.Restore.PID)
+	in, err := syscall.Open(o.Restore.Input, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Input}
+	}
+	defer syscall.Close(in)
+	out, err := syscall.Open(o.Restore.Output, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Output}
+	}
+	defer syscall.Close(out)
+	pid, err = syscall.ForkExec(o.Restore.Helper[0], o.Restore.Helper, &syscall.ProcAttr{
+		Dir: "/", Env: []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, Files: []uintptr{uintptr(in), uintptr(out), 2},
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, PidFD: &pidfd, UseCgroupFD: s.group.canCloneInto(), CgroupFD: s.group.fd},
+	})
+	if err != nil {
+		return 0, -1, startError{proto.FromImage, errno(err), o.Restore.Helper[0]}
+	}
+	if s.group.dir != "" && !s.group.canCloneInto() {
+		writeFile(s.group.dir+"/cgroup.procs", itoa(pid))
+	}
+	s.isRestoring = true
+	return pid, pidfd, startError{}
+}
+
+// onRestored takes over the task from the helper that has ended.
+func (s *starterProcess) onRestored() {
+	var status syscall.WaitStatus
+	for {
+		if _, err := syscall.Wait4(int(s.state.PID), &status, 0, nil); err != syscall.EINTR {
+			break
+		}
+	}
+	syscall.Close(s.pidfd)
+	s.pidfd, s.isRestoring = -1, false
+	pids := parseNumbers(readAll(s.startCmd.Restore.PID))
+	good := status.Exited() && status.ExitStatus() == 0 && len(pids) == 1 && parentOf(pids[0]) == syscall.Getpid()
+	if good {
+		fd, err := unix.PidfdOpen(pids[0], 0)
+		good = err == nil
+		s.state.PID, s.pidfd = int64(pids[0]), fd
+	}
+	if good && !s.stopping {
+		syscall.Kill(pids[0], syscall.SIGUSR1) // it dies with us again
+		s.reportStarted()
+		s.deliverPending()
+		return
+	}
+	if s.pidfd >= 0 {
+		syscall.Close(s.pidfd)
+		s.pidfd = -1
+	}
+	s.exit = proto.TaskExit{Cause: proto.RestoreFailed, Step: proto.FromImage, Errno: int32(syscall.EIO)}
+	if s.stopping {
+		s.exit = proto.TaskExit{Cause: s.cause, Reason: s.reason, Signal: int32(syscall.SIGKILL)}
+	}
+	s.killed = true
+	s.group.kill()
+	s.signalTree(syscall.SIGKILL)
+	s.reaping = 1
+	s.reap()
+}

@@ -1,0 +1,157 @@
+package starter
+
+import (
+	"syscall"
+
+	"github.com/roost-batch/roost/internal/failpoint"
+	"github.com/roost-batch/roost/startd/starter/proto"
+)
+
+// onFirstProcessExit takes the status of the first process, and begins to clear away what it left behind.
+func (s *starterProcess) onFirstProcessExit() {
+	if s.isRestoring {
+		s.onRestored()
+		return
+	}
+	s.closeReport()
+	pid := int(s.state.PID)
+	s.exit = proto.TaskExit{Cause: s.cause, Reason: s.reason}
+	syscall.Kill(-pid, syscall.SIGKILL) // its group, in one call that no fork escapes; reap looks for the others
+	var status syscall.WaitStatus
+	var used syscall.Rusage
+	for {
+		_, err := syscall.Wait4(pid, &status, 0, &used)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	syscall.Close(s.pidfd)
+	s.pidfd = -1
+	if s.startCmd.Sandbox.Wanted {
+		status = programStatus(s.startCmd.IO, status)
+	}
+	if status.Signaled() {
+		s.exit.Signal, s.exit.Core = int32(status.Signal()), status.CoreDump()
+	} else {
+		s.exit.Code = int32(status.ExitStatus())
+	}
+	s.addUsage(&used)
+	s.reaping = 1
+	s.reap()
+}
+
+// reap waits for whatever was forked, and kills what is left, until there is nothing: then, and not before, the task has ended.
+func (s *starterProcess) reap() {
+	for {
+		var used syscall.Rusage
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, &used)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			s.recordExit()
+			return
+		case pid == 0:
+			s.signalTree(syscall.SIGKILL)
+			s.reaping++
+			return
+		default:
+			s.addUsage(&used)
+		}
+	}
+}
+
+// reapOrphans takes the zombies of what the task forked and left, while its first process runs: that one has to stay, so that its number
+// and its group's stay its own.
+func (s *starterProcess) reapOrphans() {
+	for _, pid := range children(syscall.Getpid()) {
+		if pid == int(s.state.PID) {
+			continue
+		}
+		var used syscall.Rusage
+		if got, err := syscall.Wait4(pid, nil, syscall.WNOHANG, &used); err == nil && got == pid {
+			s.addUsage(&used)
+		}
+	}
+}
+
+func (s *starterProcess) addUsage(used *syscall.Rusage) {
+	s.usage.UserCPU += used.Utime.Nano()
+	s.usage.SystemCPU += used.Stime.Nano()
+	s.usage.MaxRSS = max(s.usage.MaxRSS, used.Maxrss*1024)
+}
+
+// recordExit records the end, and then tells it.
+func (s *starterProcess) recordExit() {
+	s.reaping = 0
+	s.exit.Wall = now() - s.state.Since
+	s.exit.UserCPU, s.exit.SystemCPU, s.exit.MaxRSS = s.usage.UserCPU, s.usage.SystemCPU, s.usage.MaxRSS
+	s.finishTask(s.exit)
+}
+
+func (s *starterProcess) finishTask(exit proto.TaskExit) {
+	failpoint.Point(failpoint.StarterBeforeExitFile)
+	s.state.Phase, s.state.Exit = proto.Ended, exit
+	m := &proto.StarterMessage{Type: proto.TypeExited, Attempt: s.state.Attempt, State: s.state}
+	if err := s.appendJournal(m); err != 0 {
+		logError("journal", err)
+	}
+	failpoint.Point(failpoint.StarterAfterExitFile)
+	s.send(m)
+}
+
+// failTask ends a task that was never started.
+func (s *starterProcess) failTask(why startError) { s.finishTask(why.taskExit()) }
+
+// repeatResult repeats the news of a task that was started before, and refuses any other.
+func (s *starterProcess) repeatResult(a proto.TaskAttempt) {
+	m := &proto.StarterMessage{Type: proto.TypeStarted, Attempt: a, State: s.state}
+	switch {
+	case s.state.Attempt != a:
+		m.Type, m.State.Exit = proto.TypeExited, startError{step: proto.Busy, errno: syscall.EBUSY}.taskExit()
+	case s.state.Phase == proto.Ended:
+		m.Type = proto.TypeExited
+	}
+	s.send(m)
+}
+
+// taskExit turns a failure into what is told of it: whose fault it is, and a sentence.
+func (f startError) taskExit() proto.TaskExit {
+	e := proto.TaskExit{Cause: proto.Machine, Step: f.step, Errno: int32(f.errno)}
+	switch f.step {
+	case proto.EnterCwd, proto.OpenStdin, proto.OpenStdout, proto.OpenStderr, proto.FindProgram, proto.ExecProgram:
+		if !isMachineFault(f.errno) {
+			e.Cause = proto.LaunchFailed
+		}
+	}
+	e.Reason = stepMessage[f.step] + f.path + ": " + f.errno.Error()
+	if f.step == proto.ExecProgram && f.errno == syscall.ENOENT {
+		e.Reason += ": the program, or the interpreter that its first line names"
+	}
+	return e
+}
+
+// stepMessage is indexed by step.
+var stepMessage = [...]string{
+	proto.Busy:         "another task holds the claim",
+	proto.Journal:      "the starter cannot write its journal",
+	proto.Credentials:  "the user's rights cannot be taken on",
+	proto.EnterCwd:     "cannot enter the working directory ",
+	proto.OpenStdin:    "cannot open standard input ",
+	proto.OpenStdout:   "cannot open standard output ",
+	proto.OpenStderr:   "cannot open standard error ",
+	proto.FindProgram:  "cannot find the program ",
+	proto.Fork:         "cannot fork",
+	proto.ExecProgram:  "cannot execute ",
+	proto.VerifyRights: "the program ran with rights that are not the user's, and was killed",
+	proto.MakeSandbox:  "the box of the task cannot be made: ",
+	proto.FromImage:    "the task cannot be restored: ",
+}
+
+// isMachineFault reports whether an error may go away with another try, here or on another machine. Whether the machine is to blame, the startd judges by the step.
+func isMachineFault(e syscall.Errno) bool {
+	switch e {
+	case syscall.EIO, syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOSPC, syscall.ESTALE, syscall.ETXTBSY, syscall.EAGAIN:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,316 @@
+package starterclient_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/roost-batch/roost/internal/cgroup"
+	"github.com/roost-batch/roost/startd/starter/proto"
+	"github.com/roost-batch/roost/startd/starterclient"
+)
+
+// newSandboxedStarter is a starter that makes boxes, whether or not the test's name says so.
+func newSandboxedStarter(t testing.TB, lease time.Duration) *testStarter {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b := spawn(t, lease)
+	b.sandboxed = true
+	return b
+}
+
+// TestWhatABoxShows: a task sees its own processes, files for a while, devices and shared memory, and the machine's data.
+func TestWhatABoxShows(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	temp := publicTempDir(t, nobody, 0o700)
+	shared := filepath.Join(publicTempDir(t, 0, 0o755), "shared")
+	for _, test := range []struct{ name, script, out string }{
+		{"processes", "set -- /proc/[0-9]*; echo $#", "2\n"}, // the first one and the shell
+		{"the first process", "until grep -q roost-init /proc/1/cmdline; do :; done; ls -l /proc/1/exe 2>&1 | grep -c 'denied'", "1\n"},
+		{"its own files for a while", "echo mine >/tmp/file; ls /tmp; ls -d " + shared + " 2>&1 | grep -c 'No such'", "file\n1\n"},
+		{"devices", "ls /dev | tr '\\n' ' '", "fd full init mqueue null ptmx pts random roost shm stderr stdin stdout tty urandom zero "},
+		{"shared memory", "ls -A /dev/shm | wc -l; echo x >/dev/shm/x && cat /dev/shm/x", "0\nx\n"},
+		{"the machine's files", "grep -c ^root: /etc/passwd; test -d /usr/bin && echo usr; test -d /sys/kernel && echo sys", "1\nusr\nsys\n"},
+		{"no way back", "ls " + temp + " 2>&1 | grep -c 'No such'; cat /proc/self/mountinfo | grep -c /root/", "1\n0\n"},
+		{"a terminal of its own", "ls /dev/pts", "ptmx\n"},
+		{"nothing open", "ls /proc/self/fd | tr '\\n' ' '", "0 1 2 3 "},
+		{"its captured output again", "echo again >>/dev/stdout; echo and >>/dev/roost/stdout", "again\nand\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			b := newSandboxedStarter(t, time.Minute)
+			o := asNobody(1, test.script)
+			o.Sandbox.TempDir = temp
+			b.begin(o)
+			exit := b.end()
+			if got := b.read(o.Attempt, false); got != test.out {
+				t.Errorf("got %q, want %q (%+v, stderr %q)", got, test.out, exit, b.read(o.Attempt, true))
+			}
+		})
+	}
+	if entries, err := os.ReadDir(temp); err != nil || len(entries) != 1 || entries[0].Name() != "file" {
+		t.Errorf("outside, its files for a while are %v, %v", entries, err)
+	}
+}
+
+// TestHiddenMounts: what the machine has mounted below the place of a task's files for a while is not in its box: hidden it would be all the same, and a
+// machine where the task goes on from a checkpoint would have to have it. Who is wrapped in a user namespace cannot get rid of it.
+func TestHiddenMounts(t *testing.T) {
+	b := newSandboxedStarter(t, time.Minute)
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil || data[0].Effective>>unix.CAP_SYS_RESOURCE&1 == 0 {
+		t.Skip("SKIPPED: root without CAP_SYS_RESOURCE wraps users in a user namespace")
+	}
+	mounted := publicTempDir(t, 0, 0o755)
+	if err := unix.Mount("roost-test", mounted, "tmpfs", 0, "size=1m"); err != nil {
+		t.Skipf("SKIPPED: no file system can be mounted here: %v", err)
+	}
+	t.Cleanup(func() { unix.Unmount(mounted, unix.MNT_DETACH) })
+	o := asNobody(1, "grep -c "+mounted+" /proc/self/mountinfo")
+	o.Sandbox.TempDir = publicTempDir(t, nobody, 0o700)
+	b.begin(o)
+	exit := b.end()
+	if got := b.read(o.Attempt, false); got != "0\n" {
+		t.Errorf("%s lines of its mounts are about %s (%+v)", got, mounted, exit)
+	}
+}
+
+func TestBoxesShareNothing(t *testing.T) {
+	a, b := newSandboxedStarter(t, time.Minute), newSandboxedStarter(t, time.Minute)
+	first := asNobody(1, "echo secret >/dev/shm/secret; echo ready; sleep 60")
+	a.begin(first)
+	a.waitFor(first.Attempt, "ready")
+	second := asNobody(2, "ls /dev/shm; ps ax | grep -c '[s]leep 60'; readlink /proc/self/ns/ipc")
+	b.begin(second)
+	b.end()
+	own, err := os.Readlink("/proc/self/ns/ipc")
+	got := b.read(second.Attempt, false)
+	if err != nil || !strings.HasPrefix(got, "0\n") || strings.Contains(got, own) {
+		t.Errorf("the second task saw %q of the first, or of %s", got, own)
+	}
+}
+
+// TestNoTraceOfBoxes: the machine's own mounts are the same before and after.
+func TestNoTraceOfBoxes(t *testing.T) {
+	mounts := func() string {
+		text, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := mounts()
+	b := newSandboxedStarter(t, time.Minute)
+	for n := range uint32(5) {
+		o := asNobody(n+1, "true")
+		b.begin(o)
+		if during := mounts(); during != before {
+			t.Fatalf("a box is to be seen from outside:\n%s", during)
+		}
+		b.end()
+		b.DiscardAttempt(o.Attempt)
+	}
+	b.Release()
+	b.next()
+	if after := mounts(); after != before {
+		t.Errorf("something is left:\n%s", after)
+	}
+	if err := os.RemoveAll(filepath.Join(b.dir, "dev")); err != nil {
+		t.Errorf("the devices are left: %v", err)
+	}
+}
+
+// newGroupedStarter is a starter in a group of its own, whose tasks can be frozen.
+func newGroupedStarter(t *testing.T) (*testStarter, *cgroup.ClaimGroup) {
+	host, err := cgroup.Open(fmt.Sprintf("/roost-test/starter-%d-%s", os.Getpid(), strings.ToLower(t.Name())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !host.Enforcement().Freeze {
+		t.Skipf("this machine gives no groups: %v", host.Enforcement().Missing)
+	}
+	group, err := host.MakeGroup("1", cgroup.GroupLimits{Weight: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &testStarter{t: t, dir: t.TempDir(), sandboxed: true, events: make(chan starterclient.Event, 64)}
+	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) { b.events <- e },
+		Join: group.Add, TaskGroup: group.TaskDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+		if err := group.Delete(); err != nil {
+			t.Error(err)
+		}
+		host.Close()
+	})
+	return b, group
+}
+
+// newFreezerStarter is a starter whose tasks are in a freezer of version 1, in the directory that it returns.
+func newFreezerStarter(t *testing.T) (b *testStarter, dir string) {
+	t.Helper()
+	dir = fmt.Sprintf("/sys/fs/cgroup/freezer/roost-test-starter-%d", os.Getpid())
+	if os.Geteuid() != 0 || os.Mkdir(dir, 0o755) != nil {
+		t.Skip("this machine has no freezer of version 1 for us")
+	}
+	b = &testStarter{t: t, dir: t.TempDir(), sandboxed: true, events: make(chan starterclient.Event, 64)}
+	var err error
+	b.Starter, err = starterclient.Spawn(starterclient.SpawnOptions{
+		Binary: os.Getenv("ROOST_STARTER_BINARY"), Dir: b.dir, Lease: time.Minute, Events: func(e starterclient.Event) { b.events <- e }, TaskGroup: dir,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		b.Release()
+		b.Close()
+		for deadline := time.Now().Add(time.Minute); os.Remove(dir) != nil; unix.Poll(nil, 5) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s has processes", dir)
+				return
+			}
+		}
+	})
+	return b, dir
+}
+
+// freezeVersion1 freezes a freezer of version 1. One that waits in vfork(2) for a child that stands still already keeps it half frozen: then all go on for a moment.
+func freezeVersion1(t *testing.T, dir string) {
+	t.Helper()
+	file := filepath.Join(dir, "freezer.state")
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		if err := os.WriteFile(file, []byte("FROZEN"), 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			if state, _ := os.ReadFile(file); string(state) == "FROZEN\n" {
+				return
+			}
+			unix.Poll(nil, 2)
+		}
+		if err := os.WriteFile(file, []byte("THAWED"), 0); err != nil {
+			t.Fatal(err)
+		}
+		unix.Poll(nil, 2)
+	}
+	t.Fatal("the freezer does not freeze")
+}
+
+// awaitFrozenVersion1 waits until a freezer of version 1 has stopped all that is in it.
+func awaitFrozenVersion1(t *testing.T, dir string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; unix.Poll(nil, 5) {
+		state, _ := os.ReadFile(filepath.Join(dir, "freezer.state"))
+		if string(state) == "FROZEN\n" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the freezer is %q", state)
+		}
+	}
+}
+
+// TestFreezerOfVersion1: where there is no cgroup2, a task enters the freezer by itself.
+func TestFreezerOfVersion1(t *testing.T) {
+	b, dir := newFreezerStarter(t)
+	o := shellCmd(1, "echo ready; while :; do sleep 0.01; done")
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	awaitFrozenVersion1(t, dir)
+	b.Vacate(starterclient.StopCmd{Attempt: o.Attempt, Fast: true, Cause: proto.Vacated})
+	if exit := b.end(); exit.Signal != 9 {
+		t.Errorf("got %+v, want that it was killed in the freezer", exit)
+	}
+}
+
+// TestStoodTask: of a task that its startd has frozen the starter stops the walltime only. It may get to that when a checkpoint has the group thawed.
+func TestStoodTask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b, group := newGroupedStarter(t)
+	o := shellCmd(1, "echo ready; while :; do sleep 0.005; echo on; done")
+	o.Walltime = int64(700 * time.Millisecond)
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Frozen(o.Attempt)
+	select {
+	case e := <-b.events:
+		t.Fatalf("it ended though its walltime stands still: %+v", e)
+	case <-time.After(time.Second): // longer than that
+	}
+	if group.Frozen() || !b.fileGrows(o.Attempt) {
+		t.Error("the starter has frozen it")
+	}
+	if err := group.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	b.Resume(o.Attempt)
+	if exit := b.end(); exit.Cause != proto.Walltime {
+		t.Errorf("got %+v, want an end by walltime", exit)
+	}
+}
+
+// TestFrozenTask: a task in a group is frozen as a whole, its walltime stands still, and it can be killed all the same.
+func TestFrozenTask(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root makes boxes")
+	}
+	b, group := newGroupedStarter(t)
+	o := shellCmd(1, "echo ready; trap 'exit 4' TERM; while :; do sleep 0.01; done")
+	o.Walltime = int64(700 * time.Millisecond)
+	b.begin(o)
+	b.waitFor(o.Attempt, "ready")
+	b.Suspend(o.Attempt)
+	frozen := func(want bool) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); group.Frozen() != want; unix.Poll(nil, 5) {
+			if time.Now().After(deadline) {
+				t.Fatalf("frozen is %v", !want)
+			}
+		}
+	}
+	frozen(true)
+	select {
+	case e := <-b.events:
+		t.Fatalf("it ended while it was frozen: %+v", e)
+	case <-time.After(time.Second): // longer than its walltime
+	}
+	b.Resume(o.Attempt)
+	frozen(false)
+	if exit := b.end(); exit.Cause != proto.Walltime {
+		t.Errorf("got %+v, want an end by walltime", exit)
+	}
+	b.DiscardAttempt(o.Attempt)
+
+	for n, stop := range []starterclient.StopCmd{{Fast: true}, {Notice: int64(time.Minute)}} {
+		o := shellCmd(uint32(n+2), "trap 'exit 4' TERM; echo ready; while :; do sleep 0.01; done")
+		b.begin(o)
+		b.waitFor(o.Attempt, "ready")
+		b.Suspend(o.Attempt)
+		frozen(true)
+		stop.Attempt, stop.Cause = o.Attempt, proto.Vacated
+		b.Vacate(stop)
+		exit := b.end()
+		if stop.Fast && exit.Signal != 9 || !stop.Fast && exit.Code != 4 {
+			t.Errorf("stopped with %+v: got %+v", stop, exit)
+		}
+		frozen(false)
+		b.DiscardAttempt(o.Attempt)
+	}
+}
